@@ -1,0 +1,120 @@
+"""Friction laws, linear in their parameters, joint side.
+
+A law has one column per parameter; friction torque is the sum of parameter times column. Where the joint stands still the
+sign of its velocity is not defined: `direction` (values in [-1, 1]) replaces it, see `bayesid.signals`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from bayesid.errors import ModelError
+
+_UNITS = {"viscous": "N m s/rad"}
+
+
+@dataclass(frozen=True)
+class FrictionLaw:
+    """One linear friction law.
+
+    `parameters` names its parameters per joint, `units` and `nonnegative` belong to them in order. `columns(qd, direction)`
+    maps velocities (*shape) [rad/s] to (k, *shape).
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    units: tuple[str, ...]
+    nonnegative: tuple[bool, ...]
+    basis: Callable
+
+    def columns(self, qd, direction=None):
+        """Columns (k, *shape) at velocities (*shape); `direction` (*shape) stands in for sign(qd) when given."""
+        if not self.parameters:
+            return jnp.zeros((0, *jnp.shape(qd)))
+        return jnp.stack(self.basis(qd, jnp.sign(qd) if direction is None else direction))
+
+
+def _viscous(qd, direction):
+    return (qd,)
+
+
+def _coulomb(qd, direction):
+    return qd, direction
+
+
+def _offset(qd, direction):
+    return qd, direction, jnp.ones_like(qd)
+
+
+def _asymmetric(qd, direction):
+    forward, backward = 0.5 * (1.0 + direction), 0.5 * (1.0 - direction)
+    return jnp.maximum(qd, 0.0), jnp.minimum(qd, 0.0), forward, -backward
+
+
+@dataclass(frozen=True)
+class _Stribeck:
+    """Basis of the law of the UR16e extended model (eqs. 22-23): viscous, Coulomb and the excess of breakaway torque."""
+
+    breakaway_speed: float
+
+    def __call__(self, qd, direction):
+        stribeck = qd / (np.sqrt(2.0) * self.breakaway_speed)
+        bump = np.sqrt(2.0 * np.e) * jnp.exp(-(stribeck**2)) * stribeck
+        return qd, jnp.tanh(qd / (self.breakaway_speed / 10.0)), bump
+
+
+def stribeck_law(breakaway_speed: float = 0.1) -> FrictionLaw:
+    """The Stribeck law of the UR16e extended model (eqs. 22-23) at a known breakaway speed [rad/s].
+
+    Its third parameter is the excess tau_brk - tau_c of the breakaway torque over the Coulomb torque.
+    """
+    if not (np.isfinite(breakaway_speed) and breakaway_speed > 0):
+        raise ModelError(f"the breakaway speed must be a positive number of rad/s, got {breakaway_speed}")
+    return FrictionLaw(
+        "stribeck",
+        ("viscous", "coulomb", "stribeck"),
+        (_UNITS["viscous"], "N m", "N m"),
+        (True, True, True),
+        _Stribeck(float(breakaway_speed)),
+    )
+
+
+_LAWS = {
+    law.name: law
+    for law in (
+        FrictionLaw("none", (), (), (), _viscous),
+        FrictionLaw("viscous", ("viscous",), (_UNITS["viscous"],), (True,), _viscous),
+        FrictionLaw("coulomb", ("viscous", "coulomb"), (_UNITS["viscous"], "N m"), (True, True), _coulomb),
+        FrictionLaw(
+            "coulomb-offset",
+            ("viscous", "coulomb", "offset"),
+            (_UNITS["viscous"], "N m", "N m"),
+            (True, True, False),
+            _offset,
+        ),
+        FrictionLaw(
+            "asymmetric",
+            ("viscous_forward", "viscous_backward", "coulomb_forward", "coulomb_backward"),
+            (_UNITS["viscous"], _UNITS["viscous"], "N m", "N m"),
+            (True, True, True, True),
+            _asymmetric,
+        ),
+        stribeck_law(),
+    )
+}
+
+
+def friction_names() -> tuple[str, ...]:
+    """Names that `friction_law` knows."""
+    return tuple(_LAWS)
+
+
+def friction_law(name: str) -> FrictionLaw:
+    """The friction law of that name. Raises ModelError for an unknown one."""
+    if name not in _LAWS:
+        raise ModelError(f"unknown friction law '{name}': choose one of {', '.join(_LAWS)}")
+    return _LAWS[name]
