@@ -1,5 +1,7 @@
 """Robots: immutable kinematic trees, read from URDF or TOML, built in by name."""
 
+from bayesid.robots.library import builtin_names, load_robot
+from bayesid.robots.robot_file import read_robot_toml
 from bayesid.robots.tree import (
     GRAVITY,
     INERTIAL_NAMES,
@@ -10,5 +12,20 @@ from bayesid.robots.tree import (
     Link,
     Robot,
 )
+from bayesid.robots.urdf import read_urdf, urdf_text
 
-__all__ = ["GRAVITY", "INERTIAL_NAMES", "INERTIAL_UNITS", "Capsule", "Frame", "Joint", "Link", "Robot"]
+__all__ = [
+    "GRAVITY",
+    "INERTIAL_NAMES",
+    "INERTIAL_UNITS",
+    "Capsule",
+    "Frame",
+    "Joint",
+    "Link",
+    "Robot",
+    "builtin_names",
+    "load_robot",
+    "read_robot_toml",
+    "read_urdf",
+    "urdf_text",
+]

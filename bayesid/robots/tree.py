@@ -25,10 +25,10 @@ INERTIAL_UNITS = ("kg", *("kg m",) * 3, *("kg m^2",) * 6)
 class Joint:
     """One moving joint.
 
-    `xyz` and `rotation` (3x3, row-major) place the joint frame in the frame of its parent link at q = 0; `axis` is a unit
-    vector in the joint frame; `parent` is the index of the parent link, -1 for the base. Limits are infinite where unknown.
-    `drive_gain` is N m per A on the joint side (N per A for a prismatic joint), NaN where unknown; `friction` holds nominal
-    joint-side friction parameters as (name, value) pairs.
+    `xyz` and `rotation` (3x3, row-major) place the joint frame in the frame of its parent link at q = 0; `axis` is a
+    unit vector in the joint frame; `parent` is the index of the parent link, -1 for the base. Limits are infinite where
+    unknown. `drive_gain` is N m per A on the joint side (N per A for a prismatic joint), NaN where unknown; `friction`
+    holds nominal joint-side friction parameters as (name, value) pairs.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Robot:
                 raise RobotError(f"robot '{self.name}': joint '{joint.name}' has the unsupported kind '{joint.kind}'")
             numbers = np.array([*joint.xyz, *joint.rotation, *joint.axis, joint.rotor_inertia, *self.links[i].inertial])
             if not np.isfinite(numbers).all():
-                raise RobotError(f"robot '{self.name}': joint '{joint.name}' or its link holds a number that is not finite")
+                raise RobotError(f"robot '{self.name}': joint '{joint.name}' or its link holds a number not finite")
             if joint.lower > joint.upper:
                 raise RobotError(f"robot '{self.name}': joint '{joint.name}' has its lower limit above its upper one")
         for what, names in (("joint", self.joint_names), ("link", self.link_names)):
