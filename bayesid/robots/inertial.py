@@ -40,7 +40,7 @@ def moved(standard, rotation, offset) -> np.ndarray:
 
 
 def pseudo_inertia(standard) -> np.ndarray:
-    """(4, 4) pseudo-inertia [[tr(I)/2 1 - I, mc], [mc^T, m]] (Wensing, Kim, Slotine 2017, eq. 10)."""
+    """(4, 4) pseudo-inertia [[tr(I)/2 1 - I, mc], [mc^T, m]] (Wensing, Kim, Slotine 2017)."""
     inertia = tensor(standard[4:])
     J = np.empty((4, 4))
     J[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia

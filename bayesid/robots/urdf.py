@@ -29,14 +29,14 @@ _EXTRA_LIMITS = ("acceleration", "jerk")
 def read_urdf(path, angle_tolerance: float = ANGLE_TOLERANCE, length_tolerance: float = LENGTH_TOLERANCE) -> Robot:
     """The robot in a URDF file.
 
-    Links behind fixed joints are folded in: their inertia is added to the moving link that carries them, or dropped where
-    the base carries them, and each stays as a Frame. Angles within `angle_tolerance` [rad] of a multiple of pi/2 are taken
-    as that, offsets within `length_tolerance` [m] of zero as zero. A joint without position limits, or with an effort or
-    velocity limit of 0 (which exporters write for "not known"), has infinite ones; `Robot.notes` says so.
+    Links behind fixed joints are folded in: their inertia is added to the moving link that carries them, or dropped
+    where the base carries them, and each stays as a Frame. Angles within `angle_tolerance` [rad] of a multiple of pi/2
+    are taken as that, offsets within `length_tolerance` [m] of zero as zero. A joint without position limits, or with
+    an effort or velocity limit of 0 (which exporters write for "not known"), has infinite ones; `Robot.notes` says so.
 
-    Joints come depth first, siblings in the order of the file. Raises RobotError, one line naming file and element, for a
-    file that is missing or not URDF, mimic, floating and planar joints, axes that are not unit vectors, loops, several
-    roots, bad numbers.
+    Joints come depth first, siblings in the order of the file. Raises RobotError, one line naming file and element,
+    for a file that is missing or not URDF, mimic, floating and planar joints, axes that are not unit vectors, loops,
+    several roots, bad numbers.
     """
     path = Path(path)
     try:
@@ -282,10 +282,10 @@ class _Reader:
 def urdf_text(robot: Robot, inertials=None, rotor_inertias=None, friction: dict | None = None) -> str:
     """The text of a URDF file of the robot, with other standard inertial parameters (n, 10) where given.
 
-    Reading it back gives the same robot to rounding. URDF knows no rotor inertia, drive gain, acceleration or jerk limit:
-    they go into a <bayesid> element of the joint, which other readers skip. `friction` replaces viscous and Coulomb
-    coefficients: {"viscous": (n,), "coulomb": (n,)}. URDF's gravity points along -z of the root, so a robot whose gravity
-    does not gets a root link of its own above its base. Visual and collision geometry is not written.
+    Reading it back gives the same robot to rounding. URDF knows no rotor inertia, drive gain, acceleration or jerk
+    limit: they go into a <bayesid> element of the joint, which other readers skip. `friction` replaces viscous and
+    Coulomb coefficients: {"viscous": (n,), "coulomb": (n,)}. URDF's gravity points along -z of the root, so a robot
+    whose gravity does not gets a root link of its own above its base. Visual and collision geometry is not written.
 
     Raises RobotError when a link's inertial parameters are those of no rigid body, or when a rotor inertia is negative.
     """

@@ -6,7 +6,8 @@ import pytest
 from bayesid.errors import RobotError
 from bayesid.robots import builtin_names, load_robot
 
-NAMES = tuple("ur3 ur3e ur5 ur5e ur10 ur10e ur16e ur20 ur30 panda two_link 6rp ur16e_extended".split())
+NAMES = ("ur3", "ur3e", "ur5", "ur5e", "ur10", "ur10e", "ur16e", "ur20", "ur30", "panda", "two_link", "6rp")
+NAMES += ("ur16e_extended",)
 
 # Universal Robots, "DH parameters for calculations of kinematics and dynamics": d1, a2, a3, d4, d5, d6 [m].
 UR_DH = {
