@@ -81,7 +81,9 @@ def load_schema(name_or_path: str | Path | Schema) -> Schema:
     else:
         path = Path(name_or_path)
         if path.suffix != ".toml":
-            raise LogError(f"no schema preset '{name_or_path}': choose one of {', '.join(schema_names())}, or name a TOML file")
+            raise LogError(
+                f"no schema preset '{name_or_path}': choose one of {', '.join(schema_names())}, or name a TOML file"
+            )
         if not path.is_file():
             raise LogError(f"{path}: no such schema file")
     try:
@@ -105,9 +107,13 @@ def _schema(table: dict, where: str, stem: str) -> Schema:
     if not isinstance(header, bool):
         raise LogError(f"schema {where}: header must be true or false")
     delimiters = table.get("delimiter", ",")
-    delimiters = (delimiters,) if isinstance(delimiters, str) else tuple(delimiters) if isinstance(delimiters, list) else ()
+    delimiters = (
+        (delimiters,) if isinstance(delimiters, str) else tuple(delimiters) if isinstance(delimiters, list) else ()
+    )
     if not delimiters or any(d not in DELIMITERS for d in delimiters):
-        raise LogError(f"schema {where}: delimiter must be one of {', '.join(map(repr, DELIMITERS))}, or a list of them")
+        raise LogError(
+            f"schema {where}: delimiter must be one of {', '.join(map(repr, DELIMITERS))}, or a list of them"
+        )
     if "position" not in table:
         raise LogError(f"schema {where}: 'position' is missing: a log needs positions")
     channels = tuple((name, _columns(table[name], name, header, joints, where)) for name in CHANNELS if name in table)
@@ -138,7 +144,9 @@ def _schema(table: dict, where: str, stem: str) -> Schema:
 
 def _clock(entry, header: bool, where: str) -> tuple[tuple | None, str, float | None]:
     if not isinstance(entry, dict):
-        raise LogError(f"schema {where}: 'time' is missing: give column and unit, or rate in Hz when the file has no clock")
+        raise LogError(
+            f"schema {where}: 'time' is missing: give column and unit, or rate in Hz when the file has no clock"
+        )
     unknown = sorted(set(entry) - {"column", "columns", "unit", "rate"})
     if unknown:
         raise LogError(f"schema {where}: time has the unknown entry '{unknown[0]}'; known are column, unit, rate")
@@ -167,7 +175,9 @@ def _columns(entry, channel: str, header: bool, joints: int | None, where: str) 
         raise LogError(f"schema {where}: {channel} must be a table with columns and unit")
     unknown = sorted(set(entry) - {"columns", "unit", "optional"})
     if unknown:
-        raise LogError(f"schema {where}: {channel} has the unknown entry '{unknown[0]}'; known are columns, unit, optional")
+        raise LogError(
+            f"schema {where}: {channel} has the unknown entry '{unknown[0]}'; known are columns, unit, optional"
+        )
     if "unit" not in entry:
         raise LogError(f"schema {where}: {channel} has no unit; choose from {', '.join(UNITS[channel])}")
     units = entry["unit"]
@@ -182,11 +192,15 @@ def _columns(entry, channel: str, header: bool, joints: int | None, where: str) 
         if isinstance(columns, str):
             names = (columns,)
             if "{joint}" not in columns and "{name}" not in columns and joints != 1:
-                raise LogError(f"schema {where}: {channel} columns must be a list of names, or a pattern with {{joint}} or {{name}}")
+                raise LogError(
+                    f"schema {where}: {channel} columns must be a list of names, or a pattern with {{joint}} or {{name}}"
+                )
         elif isinstance(columns, list) and columns and all(isinstance(c, str) for c in columns):
             names = tuple(columns)
         else:
-            raise LogError(f"schema {where}: {channel} columns must be a list of names, or a pattern with {{joint}} or {{name}}")
+            raise LogError(
+                f"schema {where}: {channel} columns must be a list of names, or a pattern with {{joint}} or {{name}}"
+            )
     else:
         span = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", columns) if isinstance(columns, str) else None
         if span and 0 < int(span[1]) <= int(span[2]) < 100_000:
@@ -194,12 +208,16 @@ def _columns(entry, channel: str, header: bool, joints: int | None, where: str) 
         elif isinstance(columns, list) and columns and all(_is_int(c) and c > 0 for c in columns):
             numbers = tuple(columns)
         else:
-            raise LogError(f"schema {where}: {channel} columns must be a range such as \"2-7\" or a list of numbers counted from 1")
+            raise LogError(
+                f'schema {where}: {channel} columns must be a range such as "2-7" or a list of numbers counted from 1'
+            )
     count = len(numbers) or (len(names) if isinstance(columns, list) else None)
     if joints is not None and count is not None and count != joints:
         raise LogError(f"schema {where}: {channel} has {count} columns for {joints} joints")
     if len(units) > 1 and len(units) != (count or joints):
-        raise LogError(f"schema {where}: {channel} has {len(units)} units for {count or joints or 'an unknown number of'} joints")
+        raise LogError(
+            f"schema {where}: {channel} has {len(units)} units for {count or joints or 'an unknown number of'} joints"
+        )
     return Columns(units=units, names=names, numbers=numbers, optional=bool(entry.get("optional", False)))
 
 

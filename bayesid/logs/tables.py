@@ -72,7 +72,9 @@ class CsvTable:
                     f"{' or '.join(map(repr, delimiters))}: set delimiter in the schema"
                 )
         if not header and len(top) > 1 and not any(_is_number(cell) for cell in cells):
-            raise LogError(f"{path} row 1: text instead of numbers, first '{_short(cells[0])}': the file has a header, the schema says none")
+            raise LogError(
+                f"{path} row 1: text instead of numbers, first '{_short(cells[0])}': the file has a header, the schema says none"
+            )
         if header and all(_is_number(cell) for cell in cells):
             raise LogError(f"{path}: the header is missing: line 1 holds numbers, the schema names columns")
         self.names = tuple(cells) if header else None
@@ -113,7 +115,9 @@ class CsvTable:
                 read_options=pc.ReadOptions(column_names=names, skip_rows=int(self.header), block_size=BLOCK_BYTES),
                 parse_options=pc.ParseOptions(delimiter=self.delimiter, ignore_empty_lines=False),
                 convert_options=pc.ConvertOptions(
-                    include_columns=wanted, column_types={name: pa.float64() for name in wanted}, strings_can_be_null=False
+                    include_columns=wanted,
+                    column_types={name: pa.float64() for name in wanted},
+                    strings_can_be_null=False,
                 ),
             )
             for batch in reader:
@@ -141,7 +145,11 @@ class CsvTable:
                 for i, line in enumerate(chunk):
                     cells = self._cells(line)
                     if len(cells) != self.width and not (len(cells) == self.width + 1 and not cells[-1]):
-                        text = "the row is empty" if not line.strip() else f"the row has {len(cells)} of {self.width} columns"
+                        text = (
+                            "the row is empty"
+                            if not line.strip()
+                            else f"the row has {len(cells)} of {self.width} columns"
+                        )
                         bad[i, len(cells) if len(cells) < self.width else -1] = text
                         continue
                     for k, column in enumerate(columns):
@@ -197,13 +205,19 @@ class ParquetTable:
                     arrays = []
                     for name in wanted:
                         try:
-                            arrays.append(batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+                            arrays.append(
+                                batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+                            )
                         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                            raise LogError(f"{self.path} column '{name}': not numbers but {batch.column(name).type}") from None
+                            raise LogError(
+                                f"{self.path} column '{name}': not numbers but {batch.column(name).type}"
+                            ) from None
                     yield Block(row, np.column_stack(arrays))
                 row += batch.num_rows
         except (pa.ArrowInvalid, OSError) as error:
-            raise LogError(f"{self.path} after row {row}: damaged Parquet file: {_short(str(error).splitlines()[0], 80)}") from None
+            raise LogError(
+                f"{self.path} after row {row}: damaged Parquet file: {_short(str(error).splitlines()[0], 80)}"
+            ) from None
 
 
 class NpzTable:
@@ -216,7 +230,9 @@ class NpzTable:
             with np.load(path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-            raise LogError(f"{path}: not a NumPy archive of plain arrays: {_short(str(error).splitlines()[0] if str(error) else '', 80)}") from None
+            raise LogError(
+                f"{path}: not a NumPy archive of plain arrays: {_short(str(error).splitlines()[0] if str(error) else '', 80)}"
+            ) from None
         self.text = {name: tuple(str(v) for v in a.ravel()) for name, a in arrays.items() if a.dtype.kind in "US"}
         columns = {}
         for name, array in arrays.items():
@@ -238,7 +254,9 @@ class NpzTable:
         rows = len(picked[0])
         for i, array in zip(columns, picked):
             if len(array) != rows:
-                raise LogError(f"{self.path}: array '{self.names[i]}' has {len(array)} rows, '{self.names[columns[0]]}' has {rows}")
+                raise LogError(
+                    f"{self.path}: array '{self.names[i]}' has {len(array)} rows, '{self.names[columns[0]]}' has {rows}"
+                )
         if first <= rows:
             yield Block(first, np.column_stack([np.asarray(array[first - 1 :], dtype=np.float64) for array in picked]))
 

@@ -1,6 +1,16 @@
 """From logs to samples: resampling, zero-phase filtering, differentiation, trimming, decimation; every step recorded."""
 
+from bayesid.signals.delay import Delay, estimate_delay
 from bayesid.signals.derivatives import MeasuredVelocity, PositionDifferences
+from bayesid.signals.kalman import KalmanSmoother
 from bayesid.signals.samples import Samples, samples_from_log
 
-__all__ = ["MeasuredVelocity", "PositionDifferences", "Samples", "samples_from_log"]
+__all__ = [
+    "Delay",
+    "KalmanSmoother",
+    "MeasuredVelocity",
+    "PositionDifferences",
+    "Samples",
+    "estimate_delay",
+    "samples_from_log",
+]

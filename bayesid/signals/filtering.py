@@ -1,6 +1,8 @@
-"""Zero-phase low-pass filtering on a uniform grid, and the way to that grid and back."""
+"""Zero-phase low-pass filtering, and the uniform grid that it needs."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,64 +13,86 @@ ORDER = 4
 UNIFORM = 1e-3
 
 
-def uniform_grid(time: np.ndarray) -> tuple[np.ndarray, bool]:
-    """A uniform grid from the first to the last stamp, as near the median step as divides the span; and whether `time` is it."""
-    step = float(np.median(np.diff(time)))
-    count = max(int(round((time[-1] - time[0]) / step)), 1)
-    grid = time[0] + np.arange(count + 1) * ((time[-1] - time[0]) / count)
-    same = len(grid) == len(time) and bool(np.abs(grid - time).max() < UNIFORM * step)
-    return grid, same
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Uniform stamps `grid` (M,) at `rate` [Hz] over the recorded stamps `time` (N,); `uniform` when both are the same."""
+
+    time: np.ndarray
+    grid: np.ndarray
+    rate: float
+    uniform: bool
+
+    @classmethod
+    def over(cls, time: np.ndarray) -> Grid:
+        """The grid from the first to the last stamp whose step is as near the median step as divides the span."""
+        span = float(time[-1] - time[0])
+        count = max(round(span / float(np.median(np.diff(time)))), 1)
+        grid = time[0] + np.arange(count + 1) * (span / count)
+        uniform = len(grid) == len(time) and bool(np.abs(grid - time).max() < UNIFORM * span / count)
+        return cls(time, grid, count / span, uniform)
+
+    def smooth(self, values: np.ndarray) -> np.ndarray:
+        """Smooth signals (N, n) from the recorded stamps onto the grid, by cubic spline."""
+        return values if self.uniform else spline(self.time, values, self.grid)
+
+    def noisy(self, values: np.ndarray) -> np.ndarray:
+        """Noisy signals (N, n) from the recorded stamps onto the grid, linearly: a spline would overshoot."""
+        return (
+            values
+            if self.uniform
+            else np.column_stack([np.interp(self.grid, self.time, column) for column in values.T])
+        )
+
+    def back(self, values: np.ndarray) -> np.ndarray:
+        """Smooth signals (M, n) from the grid to the recorded stamps, by cubic spline."""
+        return values if self.uniform else spline(self.grid, values, self.time)
 
 
-def onto(grid: np.ndarray, time: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Smooth signals (N, n) interpolated by a C2 cubic spline; needs four rows."""
+def spline(time: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Not-a-knot cubic spline through the rows of `values`, evaluated at the stamps `at`."""
     from scipy.interpolate import CubicSpline
 
-    return CubicSpline(time, values, axis=0)(grid)
+    return CubicSpline(time, values, axis=0)(at)
 
 
-def onto_linear(grid: np.ndarray, time: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Noisy signals (N, n) interpolated linearly: a spline would overshoot between noisy rows."""
-    return np.column_stack([np.interp(grid, time, column) for column in values.T])
-
-
-def padding(rate: float, cutoff: float) -> int:
-    """Rows of odd extension at each end: the filter's impulse response has died out after about one and a half periods."""
+def transient(rate: float, cutoff: float) -> int:
+    """Rows in which the filter forgets its start: about one and a half periods of the cutoff."""
     return max(int(np.ceil(1.5 * rate / cutoff)), 3 * ORDER)
 
 
 def low_pass(values: np.ndarray, rate: float, cutoff: float) -> np.ndarray:
     """Butterworth filter of order 4, forwards and backwards (no phase lag) along the rows of (N, n).
 
-    `cutoff` [Hz] is where the two passes together halve the amplitude. Raises SignalError when the cutoff is not below half
-    the rate or when there are fewer rows than the filter's transient.
+    `cutoff` [Hz] is where the two passes together halve the amplitude. The ends are extended by odd reflection. Raises
+    SignalError when the cutoff is not below half the rate or when there are fewer rows than the filter's transient.
     """
     from scipy.signal import butter, sosfiltfilt
 
     if not 0 < cutoff < rate / 2:
-        raise SignalError(f"cutoff {cutoff:.6g} Hz is not between 0 and half the sampling rate, {rate / 2:.6g} Hz: choose a lower one")
-    rows = padding(rate, cutoff)
+        raise SignalError(
+            f"cutoff {cutoff:.6g} Hz is not between 0 and half the sampling rate, {rate / 2:.6g} Hz: choose another"
+        )
+    rows = transient(rate, cutoff)
     if len(values) <= rows:
         raise SignalError(
-            f"{len(values)} rows at {rate:.6g} Hz are too few for a low-pass filter at {cutoff:.6g} Hz, which needs more than "
-            f"{rows}: use a longer log or a higher cutoff"
+            f"{len(values)} rows at {rate:.6g} Hz are too few for a low-pass filter at {cutoff:.6g} Hz, which needs more "
+            f"than {rows}: use a longer log or a higher cutoff"
         )
     return sosfiltfilt(butter(ORDER, cutoff, fs=rate, output="sos"), values, axis=0, padtype="odd", padlen=rows)
 
 
 def motion_bandwidth(velocity: np.ndarray, rate: float, part: float = 0.99) -> float:
-    """Frequency [Hz] below which the given part of the acceleration's power lies, over all joints alike.
+    """Frequency [Hz] below which the given part of the velocity's power lies, the joints scaled to equal power.
 
-    Acceleration, not position, because inertial torque follows it. The spectrum comes from velocities smoothed to a tenth
-    of the rate (where measurement noise, not motion, rules the derivative), Hann-windowed, each joint scaled to unit power.
+    Velocity, not acceleration: vibration and measurement noise, weighted by frequency squared, would rule the latter.
+    Joints that hardly move (below 1 % of the fastest one's power) are left out; 0 when none moves. (N, n) in, Hann window.
     """
     rows = velocity - velocity.mean(0)
     scale = rows.std(0)
-    rows = rows[:, scale > 1e-6] / scale[scale > 1e-6]
-    if not rows.size:
+    used = scale > max(0.1 * scale.max(), 1e-6)
+    if not used.any():
         return 0.0
-    frequency = np.fft.rfftfreq(len(rows), 1 / rate)
-    power = (np.abs(np.fft.rfft(rows * np.hanning(len(rows))[:, None], axis=0)) ** 2).mean(1) * frequency**2
-    power[frequency > rate / 10] = 0.0
+    rows = rows[:, used] / scale[used] * np.hanning(len(rows))[:, None]
+    power = (np.abs(np.fft.rfft(rows, axis=0)) ** 2).mean(1)
     total = np.cumsum(power)
-    return float(frequency[np.searchsorted(total, part * total[-1])])
+    return float(np.fft.rfftfreq(len(rows), 1 / rate)[np.searchsorted(total, part * total[-1])])

@@ -12,6 +12,8 @@ PAUSE = 0.5
 APPROACH = 0.1
 # A joint's speed counts as standing below this part of its peak speed: friction there depends on presliding, not on speed.
 STANDING = 2e-3
+# ... or below this speed [rad/s, m/s], which encoders and holding controllers alone produce.
+SLOWEST = 1e-3
 # ... or below so many standard deviations of the noise that is left in the filtered velocity.
 NOISE_FACTOR = 5.0
 
@@ -30,10 +32,10 @@ def standstill_speed(measured: np.ndarray, smooth: np.ndarray, rate: float, cuto
 
     The noise of the unfiltered velocity is the median absolute deviation of `measured - smooth` (both (N, n)) times 1.4826;
     white noise of that size leaves sqrt(2 cutoff / rate) of it after the filter. The threshold is five times that, but at
-    least 0.2 % of the joint's peak speed.
+    least 0.2 % of the joint's peak speed and 1e-3 rad/s (m/s).
     """
     sigma = 1.4826 * np.median(np.abs(measured - smooth), axis=0) * np.sqrt(min(2 * cutoff / rate, 1.0))
-    return np.maximum(np.maximum(NOISE_FACTOR * sigma, STANDING * np.abs(smooth).max(0)), 1e-9)
+    return np.maximum(np.maximum(NOISE_FACTOR * sigma, STANDING * np.abs(smooth).max(0)), SLOWEST)
 
 
 def motion_window(time: np.ndarray, moving: np.ndarray) -> Window:
