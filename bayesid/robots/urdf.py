@@ -289,7 +289,7 @@ def urdf_text(robot: Robot, inertials=None, rotor_inertias=None, friction: dict 
 
     Raises RobotError when a link's inertial parameters are those of no rigid body, or when a rotor inertia is negative.
     """
-    robot = _with_values(robot, inertials, rotor_inertias)
+    robot = with_values(robot, inertials, rotor_inertias)
     friction = {key: np.asarray(value, dtype=float) for key, value in (friction or {}).items()}
     check_consistent(robot, "URDF")
     root = ET.Element("robot", name=robot.name)
@@ -348,7 +348,7 @@ def check_consistent(robot: Robot, target: str):
             )
 
 
-def _with_values(robot, inertials, rotor_inertias) -> Robot:
+def with_values(robot, inertials, rotor_inertias) -> Robot:
     if inertials is None and rotor_inertias is None:
         return robot
     inertials = robot.inertials if inertials is None else np.asarray(inertials, dtype=float)
