@@ -12,7 +12,7 @@ import numpy as np
 from bayesid.errors import LogError
 from bayesid.logs.log import CHANNELS, Log
 from bayesid.logs.schema import UNITS, Columns, Schema, load_schema
-from bayesid.logs.tables import open_table
+from bayesid.logs.tables import JoinedTable, open_table
 
 # No position, speed, current, torque or temperature of a robot comes near it, while corrupt floats usually pass it.
 IMPLAUSIBLE = 1e6
@@ -41,7 +41,7 @@ def read_log(path: str | Path, schema: str | Path | Schema, *, drop_bad_rows: bo
     if last is not None and not dropped and rows[-1] < last:
         raise LogError(f"{name}: the window {first}:{last} passes the end of the file, which has {source.seen} rows")
     values, rows = source.ordered(values, rows, drop_bad_rows, dropped)
-    log = source.log(values, rows, _sha256(Path(name)), (first, last) != (1, None), dropped)
+    log = source.log(values, rows, source.sha256(), (first, last) != (1, None), dropped)
     check_units(log)
     return log
 
@@ -64,7 +64,7 @@ def iter_log(
         raise LogError(f"overlap must be from 0 to below rows_per_chunk ({rows_per_chunk}), it is {overlap}")
     name, first, last = split_window(path)
     source = _Source(Path(name), load_schema(schema))
-    digest = _sha256(Path(name))
+    digest = source.sha256()
     window = (first, last) != (1, None)
     dropped: list[str] = []
     held = np.empty((0, source.columns_read))
@@ -150,7 +150,10 @@ class _Source:
     def __init__(self, path: Path, schema: Schema):
         self.path = path
         self.schema = schema
-        self.table = open_table(path, schema.header, schema.delimiters)
+        if schema.files:
+            self.table = JoinedTable(path, schema.files, schema.delimiters)
+        else:
+            self.table = open_table(path, schema.header, schema.delimiters)
         self.seen = 0
         if self.table.names is not None and not schema.header:
             raise LogError(
@@ -328,6 +331,15 @@ class _Source:
         keep = np.setdiff1d(np.arange(len(rows)), late)
         return values[keep], rows[keep]
 
+    def sha256(self) -> str:
+        """Hash of the file's bytes; of several files, of their bytes one after the other in the schema's order."""
+        digest = hashlib.sha256()
+        for path in [self.path / file for file in self.schema.files] or [self.path]:
+            with path.open("rb") as file:
+                while chunk := file.read(1 << 20):
+                    digest.update(chunk)
+        return digest.hexdigest()
+
     def log(self, values, rows, digest: str, window: bool, dropped: list[str]) -> Log:
         """The log of checked rows, in SI units."""
         arrays = {}
@@ -335,6 +347,8 @@ class _Source:
             arrays[name] = values[:, [self._position_of[c] for c in found]] * self.scales[name]
         if "temperature" in arrays and self._kelvin.any():
             arrays["temperature"] = arrays["temperature"] - 273.15 * self._kelvin
+        if self.schema.transmission is not None:
+            arrays = _joint_side(arrays, self.schema.transmission)
         time = self.time_of(values) if self.time_columns else (rows - 1) / self.schema.rate
         effort = self.schema.effort
         if effort is None:
@@ -363,6 +377,14 @@ def _checked(log: Log) -> Log:
     return log
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _joint_side(arrays: dict[str, np.ndarray], transmission) -> dict[str, np.ndarray]:
+    matrix = np.array(transmission.matrix)
+    out = dict(arrays)
+    for name in ("position", "velocity"):
+        if name in arrays:
+            out[name] = np.linalg.solve(matrix, arrays[name].T).T
+    out["position"] = out["position"] + np.array(transmission.offset)
+    for name in ("torque", "target_torque"):
+        if name in arrays:
+            out[name] = arrays[name] @ matrix
+    return out

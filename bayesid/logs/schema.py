@@ -32,7 +32,7 @@ UNITS = {
 UNITS["target_current"] = UNITS["current"]
 UNITS["target_torque"] = UNITS["torque"]
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", " ": "space", "|": "bar"}
-_KEYS = {"name", "description", "header", "delimiter", "joints", "effort", "time", *CHANNELS}
+_KEYS = {"name", "description", "header", "delimiter", "joints", "effort", "time", "files", "transmission", *CHANNELS}
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,18 @@ class Columns:
     names: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
     optional: bool = False
+
+
+@dataclass(frozen=True)
+class Transmission:
+    """Motor-side recordings: motor position = matrix (joint position - offset), joint torque = matrix^T motor torque.
+
+    `matrix` is n rows of n (turns of each motor per turn of each joint), `offset` n angles [rad]. Velocities follow the
+    positions; a current is left on its motor.
+    """
+
+    matrix: tuple[tuple[float, ...], ...]
+    offset: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,8 @@ class Schema:
     header: bool = True
     delimiters: tuple[str, ...] = (",",)
     joints: int | None = None
+    files: tuple[str, ...] = ()
+    transmission: Transmission | None = None
     description: str = ""
 
 
@@ -128,7 +142,14 @@ def _schema(table: dict, where: str, stem: str) -> Schema:
     raw = "current" in present and "raw" in present["current"].units
     if raw != (effort == "raw") and (raw or effort == "raw"):
         raise LogError(f"schema {where}: the effort kind 'raw' and the current unit 'raw' go together")
+    files = table.get("files", [])
+    if not isinstance(files, list) or not all(isinstance(f, str) and f and "/" not in f for f in files):
+        raise LogError(f"schema {where}: files must be a list of file names")
+    if files and not header:
+        raise LogError(f"schema {where}: files need a header, their columns are named <file>/<column>")
     return Schema(
+        files=tuple(files),
+        transmission=_transmission(table.get("transmission"), joints, where),
         name=str(table.get("name", stem)),
         channels=channels,
         effort=effort,
@@ -219,6 +240,25 @@ def _columns(entry, channel: str, header: bool, joints: int | None, where: str) 
             f"schema {where}: {channel} has {len(units)} units for {count or joints or 'an unknown number of'} joints"
         )
     return Columns(units=units, names=names, numbers=numbers, optional=bool(entry.get("optional", False)))
+
+
+def _transmission(entry, joints: int | None, where: str) -> Transmission | None:
+    if entry is None:
+        return None
+    if joints is None or not isinstance(entry, dict) or set(entry) - {"matrix", "offset"}:
+        raise LogError(f"schema {where}: transmission must be a table with matrix and offset, and joints must be given")
+    try:
+        matrix = np.array(entry.get("matrix"), dtype=float)
+        offset = np.array(entry.get("offset", [0.0] * joints), dtype=float)
+    except (TypeError, ValueError):
+        matrix = offset = np.empty(0)
+    if matrix.shape != (joints, joints) or offset.shape != (joints,):
+        raise LogError(
+            f"schema {where}: transmission needs a matrix of {joints} rows of {joints} numbers, offset {joints}"
+        )
+    if not np.isfinite(matrix).all() or not np.isfinite(offset).all() or np.linalg.matrix_rank(matrix) < joints:
+        raise LogError(f"schema {where}: the matrix of the transmission cannot be inverted")
+    return Transmission(tuple(map(tuple, matrix.tolist())), tuple(offset.tolist()))
 
 
 def _is_int(value) -> bool:

@@ -44,11 +44,15 @@ def open_table(path: Path, header: bool, delimiters: tuple[str, ...]):
             return NpzTable(path)
         if name.endswith((".parquet", ".pq")):
             return ParquetTable(path)
+        if name.endswith(".db3"):
+            from bayesid.logs.bag import BagTable
+
+            return BagTable(path)
         if name.endswith(CSV_SUFFIXES):
             return CsvTable(path, header, delimiters)
     except OSError as error:
         raise LogError(f"{path}: cannot be read: {error.strerror or error}") from None
-    raise LogError(f"{path}: unknown kind of file; known are {', '.join(CSV_SUFFIXES)}, .parquet, .npz")
+    raise LogError(f"{path}: unknown kind of file; known are {', '.join(CSV_SUFFIXES)}, .parquet, .npz, .db3")
 
 
 class CsvTable:
@@ -259,6 +263,42 @@ class NpzTable:
                 )
         if first <= rows:
             yield Block(first, np.column_stack([np.asarray(array[first - 1 :], dtype=np.float64) for array in picked]))
+
+
+class JoinedTable:
+    """Several files of one folder whose rows belong together; a column is named <file without suffix>/<column>."""
+
+    def __init__(self, folder: Path, files: tuple[str, ...], delimiters: tuple[str, ...]):
+        if not folder.is_dir():
+            raise LogError(f"{folder}: not a folder; its schema needs the folder that holds {', '.join(files)}")
+        self.path = folder
+        self._tables = [open_table(folder / file, True, delimiters) for file in files]
+        stems = [file.split(".")[0] for file in files]
+        self.names = tuple(f"{stem}/{name}" for stem, table in zip(stems, self._tables) for name in table.names)
+        self.width = len(self.names)
+
+    def blocks(self, columns: tuple[int, ...], first: int) -> Iterator[Block]:
+        starts = np.cumsum([0] + [table.width for table in self._tables])
+        values, bad, rows = {}, {}, None
+        for table, start, end in zip(self._tables, starts[:-1], starts[1:]):
+            own = tuple(c - int(start) for c in columns if start <= c < end)
+            if not own:
+                continue
+            blocks = list(table.blocks(own, first))
+            count = sum(len(b.values) for b in blocks)
+            if rows is not None and count != rows:
+                raise LogError(
+                    f"{self.path}: {table.path.name} has {count} rows, the file before it {rows}: they must agree"
+                )
+            rows, done = count, 0
+            for block in blocks:
+                bad |= {(i + done, c + int(start) if c >= 0 else c): text for (i, c), text in block.bad.items()}
+                done += len(block.values)
+            joined = np.concatenate([block.values for block in blocks]) if blocks else np.empty((0, len(own)))
+            begin = blocks[0].first if blocks else first
+            values |= {c + int(start): joined[:, k] for k, c in enumerate(own)}
+        if rows:
+            yield Block(begin, np.column_stack([values[c] for c in columns]), bad)
 
 
 class _ArrowRefused(Exception):
