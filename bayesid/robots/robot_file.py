@@ -159,11 +159,13 @@ def _joint(row, name, parent, placed, at) -> Joint:
     norm = np.linalg.norm(axis)
     if abs(norm - 1.0) > 1e-3:
         raise RobotError(f"{at}: its axis has length {norm:.4g}, not 1")
-    lower, upper = _vector(row, "position", at, 2, (-np.inf, np.inf))
+    lower, upper = _vector(row, "position", at, 2, (-np.inf, np.inf), infinite=True)
     friction = row.get("friction", {})
     if not isinstance(friction, dict):
         raise RobotError(f"{at}: friction must be a table such as {{ viscous = 1.0 }}")
-    limits = {key: _number(row, key, at, np.inf) for key in ("velocity", "acceleration", "jerk", "torque")}
+    limits = {
+        key: _number(row, key, at, np.inf, infinite=True) for key in ("velocity", "acceleration", "jerk", "torque")
+    }
     for key, value in limits.items():
         if value < 0:
             raise RobotError(f"{at}: its {key} limit {value:g} is negative")
@@ -237,7 +239,7 @@ def _text(table, key, at, default=None) -> str:
     return value
 
 
-def _angle(value, at) -> float:
+def _angle(value, at, infinite=False) -> float:
     """A number, or a multiple of pi such as "pi", "-pi/2", "2pi/3"."""
     if isinstance(value, str):
         match = _MULTIPLE_OF_PI.fullmatch(value.strip())
@@ -250,18 +252,20 @@ def _angle(value, at) -> float:
             raise RobotError(f"{at}: {value!r} is neither a number nor a multiple of pi") from None
     if isinstance(value, bool) or not isinstance(value, int | float) or np.isnan(value):
         raise RobotError(f"{at}: {value!r} is not a number")
+    if np.isinf(value) and not infinite:
+        raise RobotError(f"{at}: {value!r} is not finite")
     return float(value)
 
 
-def _number(table, key, at, default=None) -> float:
+def _number(table, key, at, default=None, infinite=False) -> float:
     if key not in table:
         if default is None:
             raise RobotError(f"{at}: {key} is missing")
         return float(default)
-    return _angle(table[key], f"{at}: {key}")
+    return _angle(table[key], f"{at}: {key}", infinite)
 
 
-def _vector(table, key, at, size, default=None) -> tuple[float, ...]:
+def _vector(table, key, at, size, default=None, infinite=False) -> tuple[float, ...]:
     if key not in table:
         if default is None:
             raise RobotError(f"{at}: {key} is missing")
@@ -269,4 +273,4 @@ def _vector(table, key, at, size, default=None) -> tuple[float, ...]:
     values = table[key]
     if not isinstance(values, list) or len(values) != size:
         raise RobotError(f"{at}: {key} must be a list of {size} numbers")
-    return tuple(_angle(value, f"{at}: {key}") for value in values)
+    return tuple(_angle(value, f"{at}: {key}", infinite) for value in values)
