@@ -3,6 +3,7 @@
 from bayesid.signals.delay import Delay, estimate_delay
 from bayesid.signals.derivatives import MeasuredVelocity, PositionDifferences
 from bayesid.signals.kalman import KalmanSmoother
+from bayesid.signals.reversal import friction_direction
 from bayesid.signals.samples import Samples, samples_from_log
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "PositionDifferences",
     "Samples",
     "estimate_delay",
+    "friction_direction",
     "samples_from_log",
 ]

@@ -12,6 +12,7 @@ from bayesid.errors import SignalError
 from bayesid.logs.log import Log
 from bayesid.signals.derivatives import MeasuredVelocity, PositionDifferences
 from bayesid.signals.filtering import Grid, low_pass, motion_bandwidth, spline
+from bayesid.signals.reversal import REVERSAL_WIDTH, friction_direction
 from bayesid.signals.trimming import motion_window, standstill_speed
 
 # The default cutoff: in multiples of the motion's bandwidth, within these bounds [Hz] and below this part of the rate.
@@ -34,7 +35,9 @@ class Samples:
     `time` (N,) [s] are stamps as recorded. q, qd, qdd are smooth and noncausal; `effort` is the measured effort through the
     same filter, `effort_measured` the unfiltered value at the same instants. `effort_kind` is "torque" [N m] or "current"
     [A, or the drive's own unit when `effort_unit` is "raw"]. `moving` (N, n) is False where the joint's speed cannot be told
-    from zero: the sign of its friction is unknown there. `weights` (N, n) scale the residuals, one by default.
+    from zero: the sign of its friction is unknown there. `direction` (N, n) in [-1, 1] is the slip that dry friction opposes
+    (see `reversal.friction_direction`), through the same filter; `direction_measured` is its unfiltered value. `weights`
+    (N, n) scale the residuals, one by default.
     `q_std`, `qd_std`, `qdd_std` are standard deviations where the smoother knows them, else None.
     `cutoff` [Hz] is the low-pass that shaped them (None: none). `steps` records each step: its name, its settings, the
     number of samples before and after. `source` is the log's provenance.
@@ -48,6 +51,8 @@ class Samples:
     effort_kind: Literal["torque", "current"]
     effort_measured: np.ndarray | None = None
     effort_unit: str = ""
+    direction: np.ndarray | None = None
+    direction_measured: np.ndarray | None = None
     moving: np.ndarray | None = None
     weights: np.ndarray | None = None
     q_std: np.ndarray | None = None
@@ -65,6 +70,10 @@ class Samples:
         put("q", np.asarray(self.q, dtype=np.float64))
         if self.effort_measured is None:
             put("effort_measured", self.effort)
+        if self.direction_measured is None:
+            put("direction_measured", np.sign(self.qd) if self.direction is None else self.direction)
+        if self.direction is None:
+            put("direction", self.direction_measured)
         if self.moving is None:
             put("moving", np.abs(np.asarray(self.qd)) > 0)
         if self.weights is None:
@@ -74,7 +83,7 @@ class Samples:
         if self.effort_kind not in ("torque", "current"):
             raise SignalError(f"effort kind must be torque or current, it is {self.effort_kind!r}")
         put("moving", np.asarray(self.moving, dtype=bool))
-        for name in ("qd", "qdd", "effort", "effort_measured", "weights", "q_std", "qd_std", "qdd_std"):
+        for name in [name for name in self._arrays() if name not in ("q", "moving")]:
             value = getattr(self, name)
             if value is not None:
                 put(name, np.asarray(value, dtype=np.float64))
@@ -83,7 +92,8 @@ class Samples:
                 raise SignalError(f"samples: {name} has the shape {getattr(self, name).shape}, q has {self.q.shape}")
 
     def _arrays(self) -> list[str]:
-        names = ("q", "qd", "qdd", "effort", "effort_measured", "moving", "weights", "q_std", "qd_std", "qdd_std")
+        names = ("q", "qd", "qdd", "effort", "effort_measured", "direction", "direction_measured", "moving", "weights")
+        names += ("q_std", "qd_std", "qdd_std")
         return [name for name in names if getattr(self, name) is not None]
 
     def __len__(self) -> int:
@@ -188,9 +198,12 @@ def samples_from_log(
             "samples": [len(grid.grid), len(grid.grid)],
         }
     )
+    steps.append({"name": "friction direction", "width": REVERSAL_WIDTH, "samples": [n, n]})
     steps.append({**motion.record, "samples": [len(grid.grid), n]})
     if log.velocity is not None and not follows:
         steps[-1]["note"] = "the recorded velocity does not follow the position and was not used"
+    slip = friction_direction(motion.q, motion.qd)
+    smooth_slip = grid.back(low_pass(grid.noisy(slip), grid.rate, cutoff))
     threshold = standstill_speed(raw_velocity, motion.qd, grid.rate, cutoff)
     std = (None, None, None) if motion.std is None else motion.std
     samples = Samples(
@@ -202,6 +215,8 @@ def samples_from_log(
         effort_kind=kind,
         effort_measured=measured,
         effort_unit=unit,
+        direction=smooth_slip,
+        direction_measured=slip,
         moving=np.abs(motion.qd) > threshold,
         q_std=std[0],
         qd_std=std[1],
