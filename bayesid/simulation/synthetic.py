@@ -41,6 +41,7 @@ class Sensors:
 
 
 IDEAL = Sensors()
+_FIELDS = tuple(Sensors.__dataclass_fields__)
 
 
 def synthetic_log(model, motion, parameters=None, *, drive_gains=None, sensors: Sensors = IDEAL, seed=0) -> Log:
@@ -68,8 +69,20 @@ def synthetic_log(model, motion, parameters=None, *, drive_gains=None, sensors: 
 def sense(time, q, qd, torque, *, drive_gains=None, sensors: Sensors = IDEAL, seed=0, joint_names=None) -> Log:
     """A Log of true positions, velocities and joint torques (N, n) seen through `sensors`; see `synthetic_log`."""
     rng = np.random.default_rng(seed)
-    time, q, qd, effort = (np.asarray(x, dtype=float) for x in (time, q, qd, torque))
-    n = q.shape[1]
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    _check_sizes(sensors, q.shape[1])
+    position = _quantise(q + sensors.position_noise * rng.standard_normal(q.shape), sensors.position_step)
+    velocity = _quantise(qd + sensors.velocity_noise * rng.standard_normal(q.shape), sensors.velocity_step)
+    return assemble_log(
+        time, position, velocity, torque, drive_gains=drive_gains, sensors=sensors, rng=rng, joint_names=joint_names
+    )
+
+
+def assemble_log(time, position, velocity, torque, *, drive_gains, sensors, rng, joint_names) -> Log:
+    """A Log of positions and velocities (N, n) as measured, and of true torques seen through the effort sensors."""
+    time, position, velocity, effort = (np.asarray(x, dtype=float) for x in (time, position, velocity, torque))
+    n = position.shape[1]
+    _check_sizes(sensors, n)
     if not np.isfinite(effort).all():
         raise ModelError("the torques to log hold a number that is not finite: check the parameters and the motion")
     kind = "torque"
@@ -78,19 +91,10 @@ def sense(time, q, qd, torque, *, drive_gains=None, sensors: Sensors = IDEAL, se
         if gains.shape != (n,) or not np.isfinite(gains).all() or (gains == 0).any():
             raise ModelError(f"drive gains must be {n} finite numbers of N m/A other than zero, got {drive_gains}")
         effort, kind = effort / gains, "current"
-    for name in sensors.__dataclass_fields__:
-        if np.size(getattr(sensors, name)) not in (1, n):
-            raise DesignError(f"Sensors.{name} has {np.size(getattr(sensors, name))} entries, the robot {n} joints")
-    position = _quantise(q + sensors.position_noise * rng.standard_normal(q.shape), sensors.position_step)
-    velocity = _quantise(qd + sensors.velocity_noise * rng.standard_normal(q.shape), sensors.velocity_step)
-    noise = autocorrelated(rng, q.shape, sensors.effort_noise, sensors.effort_correlation)
+    noise = autocorrelated(rng, effort.shape, sensors.effort_noise, sensors.effort_correlation)
     effort = _quantise(effort + noise, sensors.effort_step)
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(x).tobytes() for x in (time, position, velocity, effort)))
-    told = ", ".join(
-        f"{name} {_short(getattr(sensors, name))}"
-        for name in sensors.__dataclass_fields__
-        if np.any(getattr(sensors, name))
-    )
+    told = [f"{name} {_short(getattr(sensors, name))}" for name in _FIELDS if np.any(getattr(sensors, name))]
     return Log(
         time,
         position,
@@ -100,7 +104,7 @@ def sense(time, q, qd, torque, *, drive_gains=None, sensors: Sensors = IDEAL, se
         joint_names=joint_names,
         path="synthetic",
         sha256=digest.hexdigest(),
-        notes=(f"synthetic log; sensors: {told or 'ideal'}",),
+        notes=("synthetic log; sensors: " + (", ".join(told) or "ideal"),),
     )
 
 
@@ -120,6 +124,12 @@ def autocorrelated(rng: np.random.Generator, shape, std, coefficient) -> np.ndar
 def _quantise(value, step):
     step = np.asarray(step, dtype=float)
     return np.where(step > 0, np.round(value / np.where(step > 0, step, 1.0)) * step, value)
+
+
+def _check_sizes(sensors, n):
+    for name in _FIELDS:
+        if np.size(getattr(sensors, name)) not in (1, n):
+            raise DesignError(f"Sensors.{name} has {np.size(getattr(sensors, name))} entries, the robot {n} joints")
 
 
 def _short(value):
