@@ -1,7 +1,7 @@
-"""Robots: immutable kinematic trees, read from URDF or TOML, built in by name."""
+"""Robots: immutable kinematic trees, read from URDF, MJCF or TOML, built in by name."""
 
 from bayesid.robots.library import builtin_names, load_robot
-from bayesid.robots.mjcf import mjcf_text
+from bayesid.robots.mjcf import mjcf_text, read_mjcf
 from bayesid.robots.robot_file import read_robot_toml
 from bayesid.robots.tree import (
     GRAVITY,
@@ -27,6 +27,7 @@ __all__ = [
     "builtin_names",
     "load_robot",
     "mjcf_text",
+    "read_mjcf",
     "read_robot_toml",
     "read_urdf",
     "urdf_text",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from bayesid.errors import RobotError
+from bayesid.robots.mjcf import read_mjcf
 from bayesid.robots.robot_file import read_robot_toml
 from bayesid.robots.tree import Robot
 from bayesid.robots.urdf import read_urdf
@@ -40,10 +42,15 @@ def load_robot(name_or_path) -> Robot:
 
 
 def _read_xml(path) -> Robot:
-    return read_urdf(path)
+    """URDF or MJCF, told apart by the root element; what is neither is left to the URDF reader to refuse."""
+    try:
+        root = next(ET.iterparse(path, events=("start",)))[1].tag
+    except (ET.ParseError, OSError):
+        return read_urdf(path)
+    return read_mjcf(path) if root == "mujoco" else read_urdf(path)
 
 
-_READERS = {".toml": read_robot_toml, ".urdf": read_urdf, ".xml": _read_xml}
+_READERS = {".toml": read_robot_toml, ".urdf": read_urdf, ".mjcf": read_mjcf, ".xml": _read_xml}
 
 
 @cache

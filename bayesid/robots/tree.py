@@ -17,6 +17,7 @@ Matrix3 = tuple[float, float, float, float, float, float, float, float, float]
 
 IDENTITY: Matrix3 = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 GRAVITY: Vector3 = (0.0, 0.0, -9.81)
+UNKNOWN = float("nan")
 INERTIAL_NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 INERTIAL_UNITS = ("kg", *("kg m",) * 3, *("kg m^2",) * 6)
 
@@ -44,8 +45,16 @@ class Joint:
     jerk: float = np.inf
     torque: float = np.inf
     rotor_inertia: float = 0.0
-    drive_gain: float = float("nan")
+    drive_gain: float = UNKNOWN
     friction: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self):
+        # NaN equals and hashes as itself only by identity: all joints share one, so that equal robots compare equal.
+        if np.isnan(self.drive_gain):
+            object.__setattr__(self, "drive_gain", UNKNOWN)
+
+    def __reduce__(self):
+        return Joint, tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,10 @@ class Robot:
 
     def __hash__(self):
         return self._hash
+
+    def __reduce__(self):
+        # Copies are built anew: a cached hash would be wrong in another process.
+        return Robot, tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     @cached_property
     def _hash(self):
