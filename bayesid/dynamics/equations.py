@@ -106,7 +106,7 @@ def potential_energy(robot, q, inertials=None, gravity=None):
 def _world_inertia(robot, at: Pose, inertials) -> _Inertia:
     rank = at.origin.ndim - 2
     values = jnp.asarray(robot.inertials if inertials is None else inertials)
-    values = values.reshape(*values.shape[:2], *(1,) * (rank if values.ndim == 2 else 0))
+    values = values.reshape(*values.shape, *(1,) * (rank + 2 - values.ndim))
     mass = jnp.broadcast_to(values[:, 0], at.origin[:, 0].shape)
     xx, xy, xz, yy, yz, zz = (values[:, k] for k in range(4, 10))
     local = jnp.stack([jnp.stack([xx, xy, xz], 1), jnp.stack([xy, yy, yz], 1), jnp.stack([xz, yz, zz], 1)], 1)
