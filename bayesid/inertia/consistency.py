@@ -24,13 +24,13 @@ def is_consistent(pi, margin: float = 0.0):
     return min_eigenvalue(pi) > margin
 
 
-def nearest_consistent(pi, margin: float = 1e-6):
+def nearest_consistent(pi, margin: float = 1e-8):
     """The standard parameters (..., 10) nearest to `pi` whose pseudo-inertia has no eigenvalue below `margin`.
 
     Nearest in the Frobenius norm of the 4x4 pseudo-inertia about the frame's origin, in SI units: its eigenvalues
-    below `margin` are raised to it (Higham 1988). The set is convex, so the projection is unique, and parameters that
-    are consistent already come back unchanged. The mass comes out at least `margin` [kg]. Differentiable also where
-    eigenvalues coincide.
+    below `margin` are raised to it (Higham 1988). The set is convex, so the projection is unique, and parameters in it
+    come back unchanged: choose `margin` [kg, kg m^2] below the smallest moment of the smallest link. The mass comes
+    out at least `margin`. Differentiable also where eigenvalues coincide.
     """
     J = pseudo_inertia(pi)
     return jnp.where(is_consistent(pi, margin)[..., None], pi, from_pseudo_inertia(_raised(J, margin)))

@@ -13,7 +13,7 @@ from bayesid.robots.tree import (
     Link,
     Robot,
 )
-from bayesid.robots.urdf import read_urdf, urdf_text
+from bayesid.robots.urdf import read_urdf, update_urdf, urdf_text
 
 __all__ = [
     "GRAVITY",
@@ -30,5 +30,6 @@ __all__ = [
     "read_mjcf",
     "read_robot_toml",
     "read_urdf",
+    "update_urdf",
     "urdf_text",
 ]

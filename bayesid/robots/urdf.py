@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from xml.parsers import expat
 
 import numpy as np
 
@@ -62,11 +64,12 @@ class _Reader:
         self.angle_tolerance = angle_tolerance
         self.length_tolerance = length_tolerance
         self.notes = []
+        self.rounding = 0.0
 
     def robot(self, text) -> Robot:
         try:
             root = ET.fromstring(text)
-        except ET.ParseError as error:
+        except (ET.ParseError, ValueError, LookupError) as error:
             raise RobotError(f"{self.where}: not well-formed XML: {error}") from None
         if root.tag != "robot":
             raise RobotError(f"{self.where}: the root element is <{root.tag}>, not <robot>: this is no URDF file")
@@ -130,6 +133,8 @@ class _Reader:
             raise RobotError(
                 f"{self.where}: the links {', '.join(lost)} form a loop, out of reach of the root '{base}'"
             )
+        if self.rounding > 1e-8:
+            self.notes.append(f"angles up to {self.rounding:.1g} rad off a multiple of pi/2 taken as that")
         if not tree_joints:
             raise RobotError(f"{self.where}: no joint moves: a robot needs at least one")
         try:
@@ -214,6 +219,8 @@ class _Reader:
             return np.eye(3), np.zeros(3)
         rpy = self.numbers(origin, "rpy", f"{at}, <origin>", 3, default=(0.0, 0.0, 0.0))
         xyz = self.numbers(origin, "xyz", f"{at}, <origin>", 3, default=(0.0, 0.0, 0.0))
+        off = np.abs(rpy - np.round(rpy / (np.pi / 2)) * np.pi / 2)
+        self.rounding = max(self.rounding, np.max(off, where=off <= self.angle_tolerance, initial=0.0))
         return rotation_from_rpy(rpy, self.angle_tolerance), clean_offset(xyz, self.length_tolerance)
 
     def inertial(self, element, name) -> np.ndarray:
@@ -307,7 +314,7 @@ def urdf_text(robot: Robot, inertials=None, rotor_inertias=None, friction: dict 
     ET.SubElement(root, "link", name=base)
     names = (*robot.link_names, base)
     for i, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
-        _link(root, link)
+        _inertial(ET.SubElement(root, "link", name=link.name), link)
         element = ET.SubElement(root, "joint", name=joint.name, type=joint.kind)
         _ends(element, names[joint.parent], link.name, joint.xyz, joint.rotation)
         ET.SubElement(element, "axis", xyz=_text(joint.axis))
@@ -329,6 +336,54 @@ def urdf_text(robot: Robot, inertials=None, rotor_inertias=None, friction: dict 
         _ends(joint, names[frame.parent], frame.name, frame.xyz, frame.rotation)
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def update_urdf(path, robot: Robot) -> str:
+    """The text of the URDF file at `path` with the inertial parameters of `robot`; meshes and comments stay.
+
+    `robot` must have the joints and links of the file, as after `read_urdf(path).with_inertials(...)`. A moving link
+    gets the whole inertia that bayesid knows it with, so links that fixed joints hang on it lose theirs; those of the
+    base keep them. Rotor inertias are written into <bayesid> elements as by `urdf_text`.
+
+    Raises RobotError as `read_urdf` does, when the file describes other joints, and when a link is no rigid body.
+    """
+    was = read_urdf(path)
+    if (was.joint_names, was.link_names) != (robot.joint_names, robot.link_names):
+        raise RobotError(
+            f"{path}: its joints and links are not those of robot '{robot.name}': read the robot from this file"
+        )
+    check_consistent(robot, "URDF")
+    text = Path(path).read_bytes()
+    root = ET.fromstring(text, ET.XMLParser(target=ET.TreeBuilder(insert_comments=True)))
+    known = dict(zip(robot.link_names, robot.links, strict=True))
+    folded = {frame.name for frame in was.frames if frame.parent >= 0}
+    for element in root.findall("link"):
+        name = element.get("name")
+        if name not in known and name not in folded:
+            continue
+        for inertial in element.findall("inertial"):
+            element.remove(inertial)
+        if name in known:
+            _inertial(element, known[name])
+    for element in root.findall("joint"):
+        if element.get("name") in robot.joint_names:
+            joint = robot.joints[robot.joint_names.index(element.get("name"))]
+            extra = element.find(_EXTRA)
+            if extra is None and joint.rotor_inertia:
+                extra = ET.SubElement(element, _EXTRA)
+            if extra is not None:
+                extra.set("rotor_inertia", _text([joint.rotor_inertia]))
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + _prologue(text) + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _prologue(text: bytes) -> str:
+    """What stands before the root element, a licence as a rule, without the XML declaration."""
+    starts = []
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = lambda *_: starts.append(parser.CurrentByteIndex)
+    parser.Parse(text, True)
+    return re.sub(r"^\ufeff?<\?xml.*?\?>\s*", "", text[: starts[0]].decode("utf-8", errors="replace"), flags=re.DOTALL)
 
 
 def check_consistent(robot: Robot, target: str):
@@ -378,8 +433,7 @@ def _ends(joint, parent, child, xyz, rotation):
     ET.SubElement(joint, "origin", xyz=_text(xyz), rpy=_text(rpy_from_rotation(rotation)))
 
 
-def _link(root, link: Link):
-    element = ET.SubElement(root, "link", name=link.name)
+def _inertial(element, link: Link):
     if not any(link.inertial):
         return
     mass, com, inertia = central(link.inertial)

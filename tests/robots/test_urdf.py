@@ -3,12 +3,14 @@
 import dataclasses
 import re
 
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
 
+from bayesid import inertia
 from bayesid.errors import RobotError
-from bayesid.robots import Joint, Link, Robot, builtin_names, load_robot, read_urdf, urdf_text
+from bayesid.robots import Joint, Link, Robot, builtin_names, load_robot, mjcf_text, read_urdf, update_urdf, urdf_text
 from bayesid.robots.inertial import moved
 from bayesid.robots.urdf import robot_from_urdf
 
@@ -202,6 +204,42 @@ def test_impossible_bodies_are_not_written():
         urdf_text(robot, rotor_inertias=[0.0, 0.0, -0.1, 0.0, 0.0, 0.0])
 
 
+def test_a_file_keeps_its_meshes_and_comments_when_its_inertias_are_replaced(data_root, tmp_path, kinematics):
+    path = data_root / "ur10_unisa" / "ur10.urdf"
+    robot = read_urdf(path)
+    new = robot.with_inertials(robot.inertials * 1.2, np.linspace(0.0, 0.5, 6))
+    text = update_urdf(path, new)
+    back = robot_from_urdf(text)
+    np.testing.assert_allclose(back.inertials, new.inertials, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(back.rotor_inertias, new.rotor_inertias)
+    assert back.frames == robot.frames
+    for word in ("<mesh ", "<visual>", "<transmission ", "<!--"):
+        assert text.count(word) == path.read_text().count(word)
+    agree(back, text, kinematics, seed=4, tolerance=1e-9)
+    with pytest.raises(RobotError, match="its joints and links are not those of robot 'ur10e'"):
+        update_urdf(path, load_robot("ur10e").with_inertials(robot.inertials * 0.0 + 1.0))
+    with pytest.raises(RobotError, match="link 'shoulder_link': its mass -1 kg is negative"):
+        update_urdf(path, robot.with_inertials(-np.eye(6, 10)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_replacing_inertias_by_themselves_changes_nothing_but_where_they_are_written(seed, tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_text(random_urdf(seed))
+    robot = read_urdf(path)
+    back = robot_from_urdf(update_urdf(path, robot))
+    np.testing.assert_allclose(back.inertials, robot.inertials, rtol=1e-10, atol=1e-12 * np.abs(robot.inertials).max())
+    assert (back.joints, back.frames) == (robot.joints, robot.frames)
+
+
+def test_projected_robots_are_written():
+    robot = load_robot("panda")
+    mended = robot.with_inertials(inertia.nearest_consistent(robot.inertials))
+    np.testing.assert_allclose(robot_from_urdf(urdf_text(mended)).inertials, mended.inertials, rtol=1e-12, atol=1e-15)
+    model = mujoco.MjModel.from_xml_string(mjcf_text(mended))
+    np.testing.assert_allclose(model.body_mass[1:], mended.inertials[:, 0])
+
+
 def test_rods_points_and_massless_links_are_possible_bodies():
     rod = (1.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 1 / 3, 0.0, 1 / 3)
     point = (2.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 2.0)
@@ -220,6 +258,7 @@ def test_angles_that_were_rounded_are_read_as_right_angles_and_others_are_not():
     np.testing.assert_array_equal(np.reshape(joint.rotation, (3, 3)), turn @ half @ quarter)
     assert joint.xyz == (1.0, 0.0, 0.0)
     assert robot_from_urdf(text, length_tolerance=0.0).joints[0].xyz[1] == 2e-11
+    assert "angles up to 7e-06 rad off a multiple of pi/2 taken as that" in robot_from_urdf(text).notes
 
 
 def test_base_fixed_links_stay_as_frames_of_the_base_and_their_mass_does_not_count():
@@ -260,6 +299,7 @@ def changed(old, new):
 LOOP = '<joint name="back" type="fixed"><parent link="arm"/><child link="base"/></joint></robot>'
 REFUSED = {
     "not xml": ("<robot", "not well-formed XML"),
+    "odd encoding": ('<?xml version="1.0" encoding="utf-99"?><robot/>', "not well-formed XML"),
     "another root": ("<sdf/>", "the root element is <sdf>, not <robot>"),
     "empty": ('<robot name="x"/>', "no <link> in it"),
     "nothing moves": ('<robot name="x"><link name="a"/></robot>', "no joint moves"),
