@@ -35,11 +35,11 @@ def read_log(path: str | Path, schema: str | Path | Schema, *, drop_bad_rows: bo
     if not parts:
         if dropped:
             raise LogError(f"{name}: no usable row is left: {dropped[0]}")
-        raise LogError(f"{name}: no rows in the window {first}:{last or ''}; the file has {source.seen} rows")
+        raise LogError(f"{name}: no rows in the window {first}:{last or ''}; the file has {source.count()} rows")
     values = np.concatenate([values for values, _ in parts])
     rows = np.concatenate([rows for _, rows in parts])
     if last is not None and not dropped and rows[-1] < last:
-        raise LogError(f"{name}: the window {first}:{last} passes the end of the file, which has {source.seen} rows")
+        raise LogError(f"{name}: the window {first}:{last} passes the end of the file, which has {source.count()} rows")
     values, rows = source.ordered(values, rows, drop_bad_rows, dropped)
     log = source.log(values, rows, source.sha256(), (first, last) != (1, None), dropped)
     check_units(log)
@@ -84,9 +84,9 @@ def iter_log(
             held, held_rows = held[upto - overlap :], held_rows[upto - overlap :]
             kept = overlap
     if last is not None and not dropped and end < last:
-        raise LogError(f"{name}: the window {first}:{last} passes the end of the file, which has {source.seen} rows")
+        raise LogError(f"{name}: the window {first}:{last} passes the end of the file, which has {source.count()} rows")
     if not end:
-        raise LogError(f"{name}: no rows in the window {first}:{last or ''}; the file has {source.seen} rows")
+        raise LogError(f"{name}: no rows in the window {first}:{last or ''}; the file has {source.count()} rows")
     if len(held) > kept:
         yield _checked(source.log(held, held_rows, digest, window, dropped))
 
@@ -154,7 +154,6 @@ class _Source:
             self.table = JoinedTable(path, schema.files, schema.delimiters)
         else:
             self.table = open_table(path, schema.header, schema.delimiters)
-        self.seen = 0
         if self.table.names is not None and not schema.header:
             raise LogError(
                 f"{path}: its columns have names, schema '{schema.name}' gives numbers: use a schema with names"
@@ -261,7 +260,6 @@ class _Source:
         """Blocks (rows, columns) of raw numbers with their row numbers, cell by cell checked."""
         for block in self.table.blocks(self.columns, first):
             count = len(block.values)
-            self.seen = block.first + count - 1
             begin = max(first - block.first, 0)
             end = count if last is None else min(count, last - block.first + 1)
             if end <= begin:
@@ -281,7 +279,7 @@ class _Source:
             keep = np.setdiff1d(np.arange(len(values)), offending)
             if keep.size:
                 yield values[keep], rows[keep]
-            if last is not None and self.seen >= last:
+            if last is not None and block.first + count > last:
                 return
 
     def _offence(self, row: int, values, wrong, index: int, bad: dict) -> str:
@@ -330,6 +328,10 @@ class _Source:
             dropped.append(message)
         keep = np.setdiff1d(np.arange(len(rows)), late)
         return values[keep], rows[keep]
+
+    def count(self) -> int:
+        """Rows of the whole file; reads it."""
+        return sum(len(block.values) for block in self.table.blocks(self.columns[:1], 1))
 
     def sha256(self) -> str:
         """Hash of the file's bytes; of several files, of their bytes one after the other in the schema's order."""

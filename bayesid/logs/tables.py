@@ -158,7 +158,7 @@ class CsvTable:
                         continue
                     for k, column in enumerate(columns):
                         try:
-                            values[i, k] = float(cells[column])
+                            values[i, k] = _number(cells[column])
                         except ValueError:
                             cell = cells[column]
                             bad[i, column] = f"not a number: '{_short(cell)}'" if cell else "the cell is empty"
@@ -326,9 +326,16 @@ class _Lines:
         self._text.close()
 
 
+def _number(cell: str) -> float:
+    # Python also takes 1_000 and the digits of other scripts, which no logger writes.
+    if "_" in cell or not cell.isascii():
+        raise ValueError
+    return float(cell)
+
+
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        _number(cell)
     except ValueError:
         return False
     return True

@@ -5,6 +5,7 @@ from bayesid.signals.derivatives import MeasuredVelocity, PositionDifferences
 from bayesid.signals.kalman import KalmanSmoother
 from bayesid.signals.reversal import friction_direction
 from bayesid.signals.samples import Samples, samples_from_log
+from bayesid.signals.streaming import iter_samples
 
 __all__ = [
     "Delay",
@@ -14,5 +15,6 @@ __all__ = [
     "Samples",
     "estimate_delay",
     "friction_direction",
+    "iter_samples",
     "samples_from_log",
 ]

@@ -235,16 +235,8 @@ def samples_from_log(
         step = {"name": "trim", "rows": rows, "cut": list(window.cut)}
         samples = samples.then(samples.select(slice(window.first, window.last + 1)), step)
     samples = _without_gaps(samples, log.time, 1 / grid.rate, 1 / cutoff)
-    if decimate is None:
-        decimate = max(int(grid.rate / (RATE_OVER_CUTOFF * cutoff)), 1)
-    if decimate < 1 or decimate != int(decimate):
-        raise SignalError(f"decimate must be a whole number from 1, it is {decimate}")
+    decimate = decimation(decimate, grid.rate, cutoff, log.where)
     if decimate > 1:
-        if grid.rate / decimate < 2 * cutoff:
-            raise SignalError(
-                f"{log.where}: every {decimate}th row of {grid.rate:.6g} Hz is less than twice the cutoff of {cutoff:.6g} Hz: "
-                "decimate less or lower the cutoff"
-            )
         step = {"name": "decimate", "factor": int(decimate), "rate_hz": grid.rate / decimate}
         samples = samples.then(samples.select(slice(None, None, int(decimate))), step)
     if len(samples) < 2:
@@ -269,12 +261,27 @@ def _follows(log: Log, rate: float) -> bool:
     return bool(np.all(correlation[moves] > FOLLOWS))
 
 
+def decimation(decimate: int | None, rate: float, cutoff: float, where: str) -> int:
+    """How many rows make one sample: as asked, or as many as leave ten samples per period of the cutoff."""
+    if decimate is None:
+        return max(int(rate / (RATE_OVER_CUTOFF * cutoff)), 1)
+    if decimate < 1 or decimate != int(decimate):
+        raise SignalError(f"decimate must be a whole number from 1, it is {decimate}")
+    if decimate > 1 and rate / decimate < 2 * cutoff:
+        raise SignalError(
+            f"{where}: every {decimate}th row of {rate:.6g} Hz is less than twice the cutoff of {cutoff:.6g} Hz: decimate "
+            "less or lower the cutoff"
+        )
+    return int(decimate)
+
+
 def _delayed(samples: Samples, delay: float, threshold: np.ndarray) -> Samples:
     at = samples.time - delay
     inside = (at >= samples.time[0]) & (at <= samples.time[-1])
     if inside.sum() < 2:
         raise SignalError(f"a delay of {delay:.6g} s leaves no samples of {samples.duration:.6g} s")
-    names = [name for name in ("q", "qd", "qdd", "q_std", "qd_std", "qdd_std") if getattr(samples, name) is not None]
+    names = ("q", "qd", "qdd", "direction", "direction_measured", "q_std", "qd_std", "qdd_std")
+    names = [name for name in names if getattr(samples, name) is not None]
     moved = {name: spline(samples.time, getattr(samples, name), at[inside]) for name in names}
     kept = samples.select(inside).replace(**moved)
     kept = kept.replace(moving=np.abs(kept.qd) > threshold)
