@@ -345,10 +345,14 @@ def update_urdf(path, robot: Robot) -> str:
     gets the whole inertia that bayesid knows it with, so links that fixed joints hang on it lose theirs; those of the
     base keep them. Rotor inertias are written into <bayesid> elements as by `urdf_text`.
 
-    Raises RobotError as `read_urdf` does, when the file describes other joints, and when a link is no rigid body.
+    Raises RobotError as `read_urdf` does, when the file places its joints otherwise, and when a link is no rigid body.
     """
     was = read_urdf(path)
-    if (was.joint_names, was.link_names) != (robot.joint_names, robot.link_names):
+    same = (was.joint_names, was.link_names) == (robot.joint_names, robot.link_names) and all(
+        np.allclose(getattr(was, part), getattr(robot, part), rtol=0, atol=1e-9)
+        for part in ("rotations", "translations", "axes")
+    )
+    if not same:
         raise RobotError(
             f"{path}: its joints and links are not those of robot '{robot.name}': read the robot from this file"
         )
