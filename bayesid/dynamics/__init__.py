@@ -6,6 +6,7 @@ from bayesid.dynamics.equations import (
     gravity_torque,
     inverse_dynamics,
     kinetic_energy,
+    mass_and_bias,
     mass_matrix,
     momentum,
     potential_energy,
@@ -15,8 +16,10 @@ from bayesid.dynamics.kinematics import frame_jacobian, frame_pose, link_poses
 from bayesid.dynamics.regressors import (
     body_regressor,
     joint_regressor,
+    joint_regressor_blocks,
     momentum_drift_regressor,
     momentum_regressor,
+    regressor_pairs,
 )
 
 __all__ = [
@@ -31,12 +34,15 @@ __all__ = [
     "gravity_torque",
     "inverse_dynamics",
     "joint_regressor",
+    "joint_regressor_blocks",
     "kinetic_energy",
     "link_poses",
+    "mass_and_bias",
     "mass_matrix",
     "momentum",
     "momentum_drift_regressor",
     "momentum_regressor",
     "potential_energy",
+    "regressor_pairs",
     "stribeck_law",
 ]

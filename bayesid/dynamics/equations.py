@@ -1,9 +1,9 @@
 """Equations of motion of a kinematic tree: rigid bodies and rotor inertias. Friction is a term of its own (`friction`).
 
-tau = M(q) qdd + C(q, qd) qd + g(q), with the rotor inertias on the diagonal of M and nowhere else. Each function takes one
-state (n,) or trailing batch axes (n, *batch); `inertials` (n, 10) and `rotor_inertias` (n,) default to the robot's
-nominal values. Recursions and composite-body sums: Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 5-6, written
-at the world's origin so that sums over the tree are products with the constant ancestor matrix.
+tau = M(q) qdd + C(q, qd) qd + g(q), with the rotor inertias on the diagonal of M and nowhere else. Each function takes
+one state (n,) or trailing batch axes (n, *batch); `inertials` (n, 10) and `rotor_inertias` (n,) default to the robot's
+nominal values. Newton-Euler and composite-body sums: Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 5-6,
+written at the world's origin so that sums over the tree are products with the constant ancestor matrix.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from bayesid.dynamics.spatial import cross, dot, over_tree, rotate
 
 
 class _Inertia(NamedTuple):
-    """Spatial inertia at the world's origin: mass (n, *batch), first moment (n, 3, *batch), moment (n, 3, 3, *batch)."""
+    """Inertia at the world's origin: mass (n, *batch), first moment (n, 3, *batch), moment (n, 3, 3, *batch)."""
 
     mass: jax.Array
     first: jax.Array
@@ -35,10 +35,22 @@ def inverse_dynamics(robot, q, qd, qdd, inertials=None, rotor_inertias=None, gra
     return _joint_forces(robot, at, body, moving) + _rotor(robot, rotor_inertias, q) * qdd
 
 
+def mass_and_bias(robot, q, qd, inertials=None, rotor_inertias=None, gravity=None):
+    """Mass matrix (n, n, *batch) and C qd + g (n, *batch), at half the cost of asking for each: what a simulation needs."""
+    at = jax.lax.optimization_barrier(pose(robot, q))
+    body = jax.lax.optimization_barrier(_world_inertia(robot, at, inertials))
+    moving = motion(robot, at, qd, jnp.zeros_like(qd), gravity)
+    return _joint_inertia(robot, at, body, rotor_inertias, q), _joint_forces(robot, at, body, moving)
+
+
 def mass_matrix(robot, q, inertials=None, rotor_inertias=None):
     """Joint-space mass matrix (n, n, *batch), rotor inertias included."""
     at = pose(robot, q)
-    composite = _composite(robot, _world_inertia(robot, at, inertials))
+    return _joint_inertia(robot, at, _world_inertia(robot, at, inertials), rotor_inertias, q)
+
+
+def _joint_inertia(robot, at: Pose, body: _Inertia, rotor_inertias, q):
+    composite = _composite(robot, body)
     angular, linear = composite.times(at.angular, at.linear)
     towards_base = jnp.sum(at.angular[:, None] * angular[None] + at.linear[:, None] * linear[None], axis=2)
     rotor = jnp.broadcast_to(_rotor(robot, rotor_inertias, q), q.shape)
@@ -49,8 +61,8 @@ def mass_matrix(robot, q, inertials=None, rotor_inertias=None):
 def coriolis_matrix(robot, q, qd, inertials=None):
     """Coriolis matrix (n, n) of one state, consistent with the Christoffel symbols: Mdot = C + C^T.
 
-    Body-level factorisation of Echeandia, Wensing 2021 (Numerical methods to compute the Coriolis matrix and Christoffel
-    symbols for rigid-body systems), B = ((V x*) I - I (V x) + (I V) xbar*) / 2.
+    Body-level factorisation B = ((V x*) I - I (V x) + (I V) xbar*) / 2 of Echeandia, Wensing 2021 (Numerical methods to
+    compute the Coriolis matrix and Christoffel symbols for rigid-body systems).
     """
     at = pose(robot, q)
     body = _world_inertia(robot, at, inertials)
@@ -64,7 +76,8 @@ def coriolis_matrix(robot, q, qd, inertials=None):
     composite_inertia = over_tree(robot.ancestors.T, inertia)
     axis = jnp.concatenate([at.angular, at.linear], axis=1)
     axis_rate = jnp.einsum("nij,nj->ni", crm, axis)
-    at_column = jnp.einsum("jab,jb->ja", composite_factor, axis) + jnp.einsum("jab,jb->ja", composite_inertia, axis_rate)
+    at_column = jnp.einsum("jab,jb->ja", composite_factor, axis)
+    at_column = at_column + jnp.einsum("jab,jb->ja", composite_inertia, axis_rate)
     above = axis @ at_column.T
     below = jnp.einsum("ia,iab,jb->ij", axis, composite_factor, axis) + jnp.einsum(
         "ia,iab,jb->ij", axis, composite_inertia, axis_rate
@@ -177,5 +190,3 @@ def _force_bar(momentum_):
     n, f = _hats(momentum_[:, :3]), _hats(momentum_[:, 3:])
     zero = jnp.zeros_like(n)
     return jnp.concatenate([jnp.concatenate([-n, -f], 2), jnp.concatenate([-f, zero], 2)], 1)
-
-

@@ -1,7 +1,7 @@
 """Friction laws, linear in their parameters, joint side.
 
-A law has one column per parameter; friction torque is the sum of parameter times column. Where the joint stands still the
-sign of its velocity is not defined: `direction` (values in [-1, 1]) replaces it, see `bayesid.signals`.
+A law has one column per parameter; friction torque is the sum of parameter times column. Where the joint stands still
+the sign of its velocity is not defined: `direction` (values in [-1, 1]) replaces it, see `bayesid.signals`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _UNITS = {"viscous": "N m s/rad"}
 class FrictionLaw:
     """One linear friction law.
 
-    `parameters` names its parameters per joint, `units` and `nonnegative` belong to them in order. `columns(qd, direction)`
-    maps velocities (*shape) [rad/s] to (k, *shape).
+    `parameters` names its parameters per joint, `units` and `nonnegative` belong to them in order.
+    `columns(qd, direction)` maps velocities (*shape) [rad/s] to (k, *shape).
     """
 
     name: str
@@ -57,7 +57,7 @@ def _asymmetric(qd, direction):
 
 @dataclass(frozen=True)
 class _Stribeck:
-    """Basis of the law of the UR16e extended model (eqs. 22-23): viscous, Coulomb and the excess of breakaway torque."""
+    """Basis of the law of the UR16e extended model (eqs. 22-23): viscous, Coulomb and excess breakaway torque."""
 
     breakaway_speed: float
 

@@ -9,24 +9,36 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesid.dynamics.spatial import cross, matmul, motion_cross, over_tree, rotate
+from bayesid.dynamics.spatial import column, cross, motion_cross, over_tree, rotate, stage
 
 
 class Pose(NamedTuple):
     """Pose of all links and motion subspace of all joints.
 
-    rotation (n, 3, 3, *batch), origin (n, 3, *batch), angular and linear (n, 3, *batch): spatial joint axes at the
-    world's origin.
+    transform (n, 3, 4, *batch): origin, then the three axes of each link frame in the world; angular and linear
+    (n, 3, *batch): spatial joint axes at the world's origin.
     """
 
-    rotation: jax.Array
-    origin: jax.Array
+    transform: jax.Array
     angular: jax.Array
     linear: jax.Array
 
+    @property
+    def origin(self):
+        """Origins of the link frames (n, 3, *batch) [m]."""
+        return self.transform[:, :, 0]
+
+    @property
+    def rotation(self):
+        """Rotations of the link frames (n, 3, 3, *batch)."""
+        return self.transform[:, :, 1:]
+
 
 class Motion(NamedTuple):
-    """Spatial velocity (w, v) and acceleration (wd, vd, gravity removed) of all links at the world's origin, (n, 3, *batch)."""
+    """Spatial velocity (w, v) and acceleration (wd, vd, gravity removed) of all links at the world's origin.
+
+    All (n, 3, *batch).
+    """
 
     w: jax.Array
     v: jax.Array
@@ -34,50 +46,78 @@ class Motion(NamedTuple):
     vd: jax.Array
 
 
-def _column(values, batch_rank):
-    """A constant array with as many trailing axes of length one as the batch has."""
-    values = np.asarray(values)
-    return jnp.asarray(values.reshape(values.shape + (1,) * batch_rank))
-
-
 def pose(robot, q) -> Pose:
     """Pose of every link at q (n, *batch)."""
     rank = q.ndim - 1
-    axes, rotations = robot.axes, robot.rotations
-    turning = np.array([_hat(axis) for axis in axes]) * robot.revolute[:, None, None]
-    sin, cos = jnp.sin(q)[:, None, None], jnp.cos(q)[:, None, None]
-    local = (
-        _column(rotations, rank)
-        + sin * _column(rotations @ turning, rank)
-        + (1.0 - cos) * _column(rotations @ turning @ turning, rank)
-    )
-    slide = np.einsum("nij,nj->ni", rotations, axes) * ~robot.revolute[:, None]
-    shift = _column(robot.translations, rank) + _column(slide, rank) * q[:, None]
-    rotation, origin = [], []
+    fixed, sine, cosine, slide = (column(part, rank) for part in _joint_transforms(robot))
+    local = _local_transforms(fixed, sine, cosine, slide, q, *_sine_and_cosine(q))
+    carried = []
     for i, parent in enumerate(robot.parents):
-        if parent < 0:
-            rotation.append(local[i])
-            origin.append(shift[i])
-        else:
-            rotation.append(matmul(rotation[parent], local[i]))
-            origin.append(origin[parent] + rotate(rotation[parent][None], shift[i][None])[0])
-    rotation, origin = jnp.stack(rotation), jnp.stack(origin)
-    axis = rotate(rotation, jnp.broadcast_to(_column(axes, rank), origin.shape))
-    revolute = _column(robot.revolute[:, None], rank)
-    angular = jnp.where(revolute, axis, 0.0)
-    linear = jnp.where(revolute, cross(origin, axis), axis)
-    return Pose(rotation, origin, angular, linear)
+        carried.append(local[i] if parent < 0 else _compose(carried[parent], local[i]))
+    transform = _stack(*carried)
+    angular, linear = _joint_axes(transform, column(robot.axes, rank), column(robot.revolute[:, None], rank))
+    return Pose(transform, angular, linear)
 
 
 def motion(robot, at: Pose, qd, qdd, gravity=None) -> Motion:
     """Velocities and accelerations of every link; `gravity` (3,) [m/s^2] defaults to the robot's own."""
-    w_joint, v_joint = at.angular * qd[:, None], at.linear * qd[:, None]
+    w_joint, v_joint = _joint_velocities(at.angular, at.linear, qd)
     w, v = over_tree(robot.ancestors, w_joint), over_tree(robot.ancestors, v_joint)
-    dw, dv = motion_cross(w, v, w_joint, v_joint)
-    wd = over_tree(robot.ancestors, dw + at.angular * qdd[:, None])
-    vd = over_tree(robot.ancestors, dv + at.linear * qdd[:, None])
+    wd_joint, vd_joint = _joint_accelerations(at.angular, at.linear, w, v, w_joint, v_joint, qdd)
     field = jnp.asarray(robot.gravity if gravity is None else gravity)
+    wd, vd = over_tree(robot.ancestors, wd_joint), over_tree(robot.ancestors, vd_joint)
     return Motion(w, v, wd, vd - field.reshape(1, 3, *(1,) * (qd.ndim - 1)))
+
+
+def _joint_transforms(robot):
+    """Constant, sine, cosine and linear parts (n, 3, 4) of every link's pose in its parent, by Rodrigues' formula."""
+    turning = robot.rotations @ (np.array([_hat(axis) for axis in robot.axes]) * robot.revolute[:, None, None])
+    twice = turning @ np.array([_hat(axis) for axis in robot.axes])
+    along = np.einsum("nij,nj->ni", robot.rotations, robot.axes) * ~robot.revolute[:, None]
+    parts = np.zeros((4, robot.dof, 3, 4))
+    parts[0, :, :, 0], parts[0, :, :, 1:] = robot.translations, robot.rotations + twice
+    parts[1, :, :, 1:], parts[2, :, :, 1:] = turning, -twice
+    parts[3, :, :, 0] = along
+    return parts
+
+
+@stage
+def _sine_and_cosine(q):
+    return jnp.sin(q), jnp.cos(q)
+
+
+@stage
+def _local_transforms(fixed, sine, cosine, slide, q, sin, cos):
+    return fixed + sine * sin[:, None, None] + cosine * cos[:, None, None] + slide * q[:, None, None]
+
+
+@stage
+def _compose(parent, local):
+    at_origin = column(np.array([[1.0, 0.0, 0.0, 0.0]]), local.ndim - 2)
+    turned = parent[:, 1, None] * local[0] + parent[:, 2, None] * local[1] + parent[:, 3, None] * local[2]
+    return turned + at_origin * parent[:, :1]
+
+
+@stage
+def _stack(*transforms):
+    return jnp.stack(transforms)
+
+
+@stage
+def _joint_axes(transform, axes, revolute):
+    axis = rotate(transform[:, :, 1:], axes)
+    return revolute * axis, revolute * cross(transform[:, :, 0], axis) + (1.0 - revolute) * axis
+
+
+@stage
+def _joint_velocities(angular, linear, qd):
+    return angular * qd[:, None], linear * qd[:, None]
+
+
+@stage
+def _joint_accelerations(angular, linear, w, v, w_joint, v_joint, qdd):
+    wd, vd = motion_cross(w, v, w_joint, v_joint)
+    return wd + angular * qdd[:, None], vd + linear * qdd[:, None]
 
 
 def link_poses(robot, q):
@@ -87,27 +127,30 @@ def link_poses(robot, q):
 
 
 def frame_pose(robot, q, frame: str):
-    """Rotation (3, 3, *batch) and origin (3, *batch) [m] of a named frame in the base. Raises RobotError for an unknown name."""
+    """Rotation (3, 3, *batch) and origin (3, *batch) [m] of a named frame in the base.
+
+    Raises RobotError for an unknown name.
+    """
     fixed = robot.frame(frame)
     rank = q.ndim - 1
-    local = _column(np.reshape(fixed.rotation, (3, 3)), rank)
-    shift = _column(np.array(fixed.xyz), rank)
+    local = column(np.reshape(fixed.rotation, (3, 3)), rank)
+    shift = column(np.array(fixed.xyz), rank)
     if fixed.parent < 0:
         batch = q.shape[1:]
         return jnp.broadcast_to(local, (3, 3, *batch)), jnp.broadcast_to(shift, (3, *batch))
-    at = pose(robot, q)
-    rotation, origin = at.rotation[fixed.parent], at.origin[fixed.parent]
-    return matmul(rotation, local), origin + rotate(rotation[None], shift[None])[0]
+    carrier = pose(robot, q).transform[fixed.parent]
+    placed = _compose(carrier, jnp.concatenate([shift[:, None], local], axis=1) + jnp.zeros(q.shape[1:]))
+    return placed[:, 1:], placed[:, 0]
 
 
 def frame_jacobian(robot, q, frame: str):
-    """Geometric Jacobian (6, n, *batch) of a named frame: linear rows first, along world axes, at the frame's origin."""
+    """Geometric Jacobian (6, n, *batch) of a named frame: linear rows first, world axes, at the frame's origin."""
     fixed = robot.frame(frame)
     at = pose(robot, q)
     if fixed.parent < 0:
         return jnp.zeros((6, *q.shape))
     _, point = frame_pose(robot, q, frame)
-    moves = _column(robot.ancestors[fixed.parent][:, None], q.ndim - 1)
+    moves = robot.ancestors[fixed.parent].reshape(-1, *(1,) * q.ndim)
     angular = jnp.where(moves, at.angular, 0.0)
     linear = jnp.where(moves, at.linear + cross(at.angular, jnp.broadcast_to(point, at.linear.shape)), 0.0)
     return jnp.swapaxes(jnp.concatenate([linear, angular], axis=1), 0, 1)

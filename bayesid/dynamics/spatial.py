@@ -1,6 +1,28 @@
-"""Three-vector and matrix algebra on arrays with trailing batch axes: vectors (..., 3, *batch) addressed by a leading axis."""
+"""Three-vector algebra on arrays with trailing batch axes, and the stages of a batched computation."""
 
+import functools
+
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.experimental.xla_metadata import set_xla_metadata
+
+
+def stage(function, static_argnums=()):
+    """Compile `function` as a unit whose results are stored, not recomputed by each of their readers.
+
+    XLA's CPU compiler fuses cheap producers into every consumer, across `jax.lax.optimization_barrier`, and so
+    evaluates the sines of a chain of links dozens of times; a call that it may not inline ends that. Values and
+    derivatives are those of `function`, and equal shapes share one compilation.
+    """
+    compiled = jax.jit(function, static_argnums=static_argnums)
+
+    @functools.wraps(function)
+    def call(*arguments):
+        with set_xla_metadata(inlineable="false"):
+            return compiled(*arguments)
+
+    return call
 
 
 def cross(a, b):
@@ -25,9 +47,10 @@ def rotate_back(rotation, v):
     return rotation[:, 0] * v[:, 0:1] + rotation[:, 1] * v[:, 1:2] + rotation[:, 2] * v[:, 2:3]
 
 
-def matmul(a, b):
-    """Product of (3, 3, *batch) arrays."""
-    return a[:, 0, None] * b[None, 0] + a[:, 1, None] * b[None, 1] + a[:, 2, None] * b[None, 2]
+def column(values, batch_rank):
+    """A constant array with as many trailing axes of length one as the batch has."""
+    values = np.asarray(values, dtype=float)
+    return jnp.asarray(values.reshape(values.shape + (1,) * batch_rank))
 
 
 def over_tree(mask, x):
