@@ -19,8 +19,9 @@ FIELDS = ("position", "velocity", "effort")
 class BagTable:
     """Columns `__time` [s] (header stamps) and /joint_states/<joint>/<field> of a bag, whatever its topic is called.
 
-    The message layout is that of sensor_msgs/JointState in CDR (OMG DDS-XTypes 1.3, XCDR1), either byte order. A field that
-    the messages leave empty has no columns. Raises LogError when the bag has no such topic or more than one.
+    The message layout is that of sensor_msgs/JointState in CDR (OMG DDS-XTypes 1.3, XCDR1), either byte order. A
+    field that the messages leave empty has no columns. Raises LogError when the bag has no such topic or more than
+    one.
     """
 
     def __init__(self, path: Path):

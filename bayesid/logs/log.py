@@ -18,11 +18,11 @@ CHANNELS = ("position", "velocity", "current", "torque", "target_current", "targ
 class Log:
     """Arrays of one recording: `time` (N,) [s] as recorded and, (N, n) each, what there is of the channels.
 
-    position [rad, m], velocity [rad/s, m/s], current [A, or the drive's own unit when `effort_kind` is "raw"],
-    torque [N m, N], target_current, target_torque (what the controller asked for), temperature [degC]; None where the
-    file has none. `effort_kind` says which channel the schema declares as measured effort. `rows` are the first and last
-    row of the file that were read, counted from 1 without the header; `sha256` is of the file's bytes; `window` is True
-    when those rows were asked for by the caller. `notes` lists, one line each, what was left out or noticed.
+    position [rad, m], velocity [rad/s, m/s], current [A, or the drive's own unit when `effort_kind` is "raw"], torque
+    [N m, N], target_current, target_torque (what the controller asked for), temperature [degC]; None where the file
+    has none. `effort_kind` says which channel the schema declares as measured effort. `rows` are the first and last
+    row of the file that were read, counted from 1 without the header; `sha256` is of the file's bytes; `window` is
+    True when those rows were asked for by the caller. `notes` lists, one line each, what was left out or noticed.
     """
 
     time: np.ndarray
@@ -116,8 +116,9 @@ class Log:
 def check_robot(log: Log, robot) -> Log:
     """The log with its joints in the robot's order, or a LogError that says why it cannot be that robot's.
 
-    Joints are matched by name when the file names them and the robot knows those names, else by order. A revolute position
-    more than a full turn outside the joint's limits is refused: such a number is in degrees or belongs to another joint.
+    Joints are matched by name when the file names them and the robot knows those names, else by order. A revolute
+    position more than a full turn outside the joint's limits is refused: such a number is in degrees or belongs to
+    another joint.
     """
     names = robot.joint_names
     if log.joint_names is not None and set(names) & set(log.joint_names):
@@ -132,8 +133,8 @@ def check_robot(log: Log, robot) -> Log:
         log = log.replace(joint_names=tuple(names), **arrays)
     if log.dof != robot.dof:
         raise LogError(
-            f"{log.where}: {log.dof} joints recorded, robot '{robot.name}' has {robot.dof}: choose the robot or the schema "
-            "that fits"
+            f"{log.where}: {log.dof} joints recorded, robot '{robot.name}' has {robot.dof}: choose the robot or "
+            "the schema that fits"
         )
     lower, upper = robot.limit("lower"), robot.limit("upper")
     for j in np.flatnonzero(robot.revolute):
@@ -141,8 +142,9 @@ def check_robot(log: Log, robot) -> Log:
         if beyond.size and beyond.max() > 2 * np.pi:
             row = int(beyond.argmax())
             raise LogError(
-                f"{log.where} row {log.rows[0] + row}: position of joint {j + 1} ({names[j]}) is {log.position[row, j]:.6g} rad, "
-                f"its limits are {lower[j]:.4g} to {upper[j]:.4g}: declare the file's unit (degrees?) in the schema"
+                f"{log.where} row {log.rows[0] + row}: position of joint {j + 1} ({names[j]}) is "
+                f"{log.position[row, j]:.6g} rad, its limits are {lower[j]:.4g} to {upper[j]:.4g}: "
+                "declare the file's unit (degrees?) in the schema"
             )
     return log
 

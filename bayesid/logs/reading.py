@@ -23,9 +23,9 @@ def read_log(path: str | Path, schema: str | Path | Schema, *, drop_bad_rows: bo
     """Read a recording and check it.
 
     `path` may end in a window "@first:last", rows counted from 1 without the header, both ends included, either end
-    omitted. `schema` is a preset's name, a TOML file or a Schema. Every value must be a finite, plausible number and time
-    must rise; the first offence raises a LogError naming file, row and column. With `drop_bad_rows` offending rows are left
-    out and listed in `Log.notes`. Positions and velocities whose units disagree raise either way.
+    omitted. `schema` is a preset's name, a TOML file or a Schema. Every value must be a finite, plausible number and
+    time must rise; the first offence raises a LogError naming file, row and column. With `drop_bad_rows` offending
+    rows are left out and listed in `Log.notes`. Positions and velocities whose units disagree raise either way.
     """
     name, first, last = split_window(path)
     source = _Source(Path(name), load_schema(schema))
@@ -56,7 +56,8 @@ def iter_log(
 ) -> Iterator[Log]:
     """The same recording as consecutive logs of at most `rows_per_chunk` new rows: for files larger than memory.
 
-    Each chunk after the first starts with the last `overlap` rows of the one before. The checks are those of `read_log`.
+    Each chunk after the first starts with the last `overlap` rows of the one before. The checks are those of
+    `read_log`.
     """
     if rows_per_chunk < 2:
         raise LogError(f"rows_per_chunk must be at least 2, it is {rows_per_chunk}")
@@ -112,8 +113,8 @@ def split_window(path: str | Path) -> tuple[str, int, int | None]:
 def check_units(log: Log) -> None:
     """Refuse a log whose recorded velocity is not the derivative of its position up to noise.
 
-    The increments of position between rows are regressed on the trapezoidal integral of velocity, joint by joint; where the
-    two are well correlated the slope is one if the units are right, 180/pi if positions are in degrees.
+    The increments of position between rows are regressed on the trapezoidal integral of velocity, joint by joint;
+    where the two are well correlated the slope is one if the units are right, 180/pi if positions are in degrees.
     """
     if log.velocity is None or len(log) < 10:
         return
@@ -179,11 +180,11 @@ class _Source:
             self.scales[name] = np.array([UNITS[name][unit] for unit in units])
         self._kelvin = np.array([u == "K" for u in dict(schema.channels).get("temperature", Columns(("degC",))).units])
         self.time_columns = self._time_columns()
-        order = [c for c in self.time_columns] + [c for found in self.channels.values() for c in found]
+        order = list(self.time_columns) + [c for found in self.channels.values() for c in found]
         self.columns = tuple(dict.fromkeys(order))
         self.columns_read = len(self.columns)
         self._position_of = {column: i for i, column in enumerate(self.columns)}
-        self._meaning = {c: "time" for c in self.time_columns}
+        self._meaning = dict.fromkeys(self.time_columns, "time")
         for name, found in self.channels.items():
             for j, c in enumerate(found):
                 self._meaning.setdefault(c, f"{name.replace('_', ' ')} of joint {j + 1}")
@@ -202,8 +203,8 @@ class _Source:
                 return None
             if beyond:
                 raise LogError(
-                    f"{self.path}: column {beyond[0]} ({channel.replace('_', ' ')}) is missing: the file has {self.table.width} "
-                    f"columns, schema '{self.schema.name}' needs it"
+                    f"{self.path}: column {beyond[0]} ({channel.replace('_', ' ')}) is missing: the file has "
+                    f"{self.table.width} columns, schema '{self.schema.name}' needs it"
                 )
             return [c - 1 for c in columns.numbers]
         names = self.table.names
@@ -231,8 +232,8 @@ class _Source:
         if missing:
             shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
             raise LogError(
-                f"{self.path}: the column '{missing[0]}' ({channel.replace('_', ' ')}) is missing; schema '{self.schema.name}' "
-                f"needs it, the file has {shown}"
+                f"{self.path}: the column '{missing[0]}' ({channel.replace('_', ' ')}) is missing; "
+                f"schema '{self.schema.name}' needs it, the file has {shown}"
             )
         return [names.index(name) for name in wanted]
 
@@ -320,7 +321,8 @@ class _Source:
         late = np.flatnonzero(time <= highest)
         for i in late:
             what = "repeats" if time[i] == highest[i] else "goes back to"
-            message = f"{self._place(int(rows[i]), self.time_columns[0] if self.time_columns else None)}: time {what} {time[i]:.9g} s"
+            place = self._place(int(rows[i]), self.time_columns[0] if self.time_columns else None)
+            message = f"{place}: time {what} {time[i]:.9g} s"
             if what == "goes back to":
                 message += f" after {highest[i]:.9g} s"
             if not drop:

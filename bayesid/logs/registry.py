@@ -21,8 +21,8 @@ SOURCE = "https://raw.githubusercontent.com/{repository}/{commit}/{path}"
 class DataFile:
     """One file of a data set: `path` in a mirror's folder, `source_path` in the source repository.
 
-    `rows` counts data rows; `window` is the first and last row (from 1) of the motion; `payload_kg` the mass on the flange.
-    A file with `download` False is not served by the source at the card's commit: it needs a local mirror.
+    `rows` counts data rows; `window` is the first and last row (from 1) of the motion; `payload_kg` the mass on the
+    flange. A file with `download` False is not served by the source at the card's commit: it needs a local mirror.
     """
 
     path: str
@@ -72,7 +72,8 @@ def folder() -> Path:
         if candidate.is_dir():
             return candidate
     raise LogError(
-        f"the registry of data sets is missing: neither {package / '_datasets'} nor {package.parent / 'datasets'} exists"
+        f"the registry of data sets is missing: neither {package / '_datasets'} nor {package.parent / 'datasets'} "
+        "exists: install bayesid again"
     )
 
 
@@ -174,8 +175,8 @@ def fetch(
 
     With a mirror (`data` or BAYESID_DATA; its sub-folder `name`, or itself) files are taken from there and nothing is
     copied. Without one they are downloaded from the card's repository and commit into `cache()`, whole or not at all.
-    `files` picks some by path or name; without it all that can be had are fetched. Raises LogError when a file is missing,
-    cannot be downloaded, or has other contents than the card says.
+    `files` picks some by path or name; without it all that can be had are fetched. Raises LogError when a file is
+    missing, cannot be downloaded, or has other contents than the card says.
     """
     about = card(name)
     wanted = about.files if files is None else tuple(about.file(path) for path in files)

@@ -37,7 +37,10 @@ _KEYS = {"name", "description", "header", "delimiter", "joints", "effort", "time
 
 @dataclass(frozen=True)
 class Columns:
-    """Where one channel is found: `names` (patterns with {joint}, or names), or `numbers` counted from 1; per-joint units."""
+    """Where one channel is found: `names` (or one pattern with {joint} or {name}), else `numbers` counted from 1.
+
+    `units` holds one unit, or one for each joint.
+    """
 
     units: tuple[str, ...]
     names: tuple[str, ...] = ()
@@ -61,9 +64,9 @@ class Transmission:
 class Schema:
     """Layout of a log file.
 
-    `time` is None when the file has no clock, then `rate` [Hz] is needed; with `time_unit` "sample" the time column counts
-    samples at `rate`. `effort` names the channel that holds the measured effort: "torque", "current" (A) or "raw" (a number
-    proportional to the current in the drive's own unit, found in the columns of `current`).
+    `time` is None when the file has no clock, then `rate` [Hz] is needed; with `time_unit` "sample" the time column
+    counts samples at `rate`. `effort` names the channel that holds the measured effort: "torque", "current" (A) or
+    "raw" (a number proportional to the current in the drive's own unit, found in the columns of `current`).
     """
 
     name: str
@@ -214,13 +217,13 @@ def _columns(entry, channel: str, header: bool, joints: int | None, where: str) 
             names = (columns,)
             if "{joint}" not in columns and "{name}" not in columns and joints != 1:
                 raise LogError(
-                    f"schema {where}: {channel} columns must be a list of names, or a pattern with {{joint}} or {{name}}"
+                    f"schema {where}: {channel} columns must be a list of names or a pattern with {{joint}} or {{name}}"
                 )
         elif isinstance(columns, list) and columns and all(isinstance(c, str) for c in columns):
             names = tuple(columns)
         else:
             raise LogError(
-                f"schema {where}: {channel} columns must be a list of names, or a pattern with {{joint}} or {{name}}"
+                f"schema {where}: {channel} columns must be a list of names or a pattern with {{joint}} or {{name}}"
             )
     else:
         span = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", columns) if isinstance(columns, str) else None

@@ -22,8 +22,10 @@ CSV_SUFFIXES = (".csv", ".txt", ".tsv", ".csv.gz", ".txt.gz", ".tsv.gz")
 
 @dataclass
 class Block:
-    """Consecutive rows of a table: `first` counts from 1 without the header; cells that are no number are NaN in `values`
-    and quoted in `bad`, keyed by (row of the block, column)."""
+    """Consecutive rows of a table; `first` is the number of the first one, from 1 without the header.
+
+    Cells that are no number are NaN in `values` and quoted in `bad`, keyed by (row of the block, column of the file).
+    """
 
     first: int
     values: np.ndarray
@@ -56,7 +58,7 @@ def open_table(path: Path, header: bool, delimiters: tuple[str, ...]):
 
 
 class CsvTable:
-    """A delimited text file, plain or gzipped. `names` is None when it has no header; `width` is the number of columns."""
+    """A delimited text file, plain or gzipped, of `width` columns; `names` is None when it has no header."""
 
     def __init__(self, path: Path, header: bool, delimiters: tuple[str, ...]):
         self.path = path
@@ -77,7 +79,8 @@ class CsvTable:
                 )
         if not header and len(top) > 1 and not any(_is_number(cell) for cell in cells):
             raise LogError(
-                f"{path} row 1: text instead of numbers, first '{_short(cells[0])}': the file has a header, the schema says none"
+                f"{path} row 1: text instead of numbers, first '{_short(cells[0])}': the file has a header, the schema "
+                "says none"
             )
         if header and all(_is_number(cell) for cell in cells):
             raise LogError(f"{path}: the header is missing: line 1 holds numbers, the schema names columns")
@@ -225,7 +228,7 @@ class ParquetTable:
 
 
 class NpzTable:
-    """A NumPy archive. An array of shape (N, n) counts as n columns named <array>_1, <array>_2, ...; (N,) as one column."""
+    """A NumPy archive. An array of shape (N, n) counts as n columns <array>_1, <array>_2, ...; (N,) as one."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -234,9 +237,8 @@ class NpzTable:
             with np.load(path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-            raise LogError(
-                f"{path}: not a NumPy archive of plain arrays: {_short(str(error).splitlines()[0] if str(error) else '', 80)}"
-            ) from None
+            reason = _short(str(error).splitlines()[0] if str(error) else type(error).__name__, 80)
+            raise LogError(f"{path}: not a NumPy archive of plain arrays: {reason}") from None
         self.text = {name: tuple(str(v) for v in a.ravel()) for name, a in arrays.items() if a.dtype.kind in "US"}
         columns = {}
         for name, array in arrays.items():
@@ -312,7 +314,7 @@ class _Lines:
         self.path = path
 
     def __enter__(self):
-        raw = gzip.open(self.path, "rb") if self.path.name.lower().endswith(".gz") else open(self.path, "rb")  # noqa: SIM115
+        raw = gzip.open(self.path, "rb") if self.path.name.lower().endswith(".gz") else open(self.path, "rb")
         self._text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="\n")
         return self._guarded()
 

@@ -12,11 +12,11 @@ from bayesid.logs.log import Log
 
 
 def write_log(log: Log, path: str | Path) -> Path:
-    """Write time and every recorded channel, numbers to full precision; the suffix decides: .csv, .csv.gz, .parquet, .npz.
+    """Write time and every recorded channel, numbers to full precision, as .csv, .csv.gz, .parquet or .npz.
 
-    Channels become columns <channel>_1, <channel>_2, ... (arrays <channel> in NPZ). The file appears whole or not at all.
-    Raises LogError for an unknown suffix, for a log with raw effort (whose unit the layout cannot hold), or when the file
-    cannot be written.
+    Channels become columns <channel>_1, <channel>_2, ... (arrays <channel> in NPZ). The file appears whole or not at
+    all. Raises LogError for an unknown suffix, for a log with raw effort (whose unit the layout cannot hold), or when
+    the file cannot be written.
     """
     path = Path(path)
     if log.effort_kind == "raw":

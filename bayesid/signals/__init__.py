@@ -1,4 +1,4 @@
-"""From logs to samples: resampling, zero-phase filtering, differentiation, trimming, decimation; every step recorded."""
+"""From logs to samples: resampling, zero-phase filtering, differentiation, trimming, decimation; all recorded."""
 
 from bayesid.signals.delay import Delay, estimate_delay
 from bayesid.signals.derivatives import MeasuredVelocity, PositionDifferences

@@ -22,11 +22,11 @@ class Delay:
 def estimate_delay(samples: Samples, regressor: np.ndarray, *, longest: float | None = None) -> Delay:
     """The delay that explains the effort best, by maximum likelihood with one noise level a joint.
 
-    `regressor` (N, n, P) is the model's at the samples, for example `model.regressor(samples.q, samples.qd, samples.qdd)`.
-    Each joint's filtered effort, read at t + delay, is fitted on that joint's own rows of the regressor, so no parameter is
-    shared and none needs to be known; the sum of N log RSS over the joints is least at the delay. Searched up to `longest`
-    [s] either way (default: half a period of the cutoff, else ten samples). The standard deviation is that of the curvature
-    there, widened for the first-order autocorrelation of the residuals.
+    `regressor` (N, n, P) is the model's at the samples, for example `model.regressor(samples.q, samples.qd,
+    samples.qdd)`. Each joint's filtered effort, read at t + delay, is fitted on that joint's own rows of the
+    regressor, so no parameter is shared and none needs to be known; the sum of N log RSS over the joints is least at
+    the delay. Searched up to `longest` [s] either way (default: half a period of the cutoff, else ten samples). The
+    standard deviation is that of the curvature there, widened for the first-order autocorrelation of the residuals.
     """
     if regressor.ndim != 3 or regressor.shape[:2] != samples.q.shape:
         raise SignalError(
@@ -55,7 +55,7 @@ def estimate_delay(samples: Samples, regressor: np.ndarray, *, longest: float | 
     best = int(np.argmin([cost(d) for d in grid]))
     if best in (0, len(grid) - 1):
         raise SignalError(
-            f"no delay within {longest:.4g} s either way explains the effort best: search further, or there is no motion"
+            f"no delay within {longest:.4g} s either way explains the effort best: search further (or nothing moves)"
         )
     found = minimize_scalar(cost, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options={"xatol": 1e-7})
     r = residuals(found.x)

@@ -15,7 +15,7 @@ from bayesid.signals.filtering import Grid, low_pass
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """q, qd, qdd (N, n) at the recorded stamps; `std` (3, N, n) their standard deviations where the strategy knows them."""
+    """q, qd, qdd (N, n) at the recorded stamps; `std` (3, N, n) their standard deviations, where known."""
 
     q: np.ndarray
     qd: np.ndarray
@@ -38,7 +38,7 @@ class PositionDifferences:
 
 @dataclass(frozen=True)
 class MeasuredVelocity:
-    """Low-passed position and recorded velocity; qdd is the velocity's central difference: one differentiation, not two."""
+    """Low-passed position and velocity; qdd is the velocity's central difference: one differentiation, not two."""
 
     def derive(self, grid: Grid, position, velocity, cutoff: float) -> Motion:
         if velocity is None:

@@ -15,7 +15,7 @@ UNIFORM = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Uniform stamps `grid` (M,) at `rate` [Hz] over the recorded stamps `time` (N,); `uniform` when both are the same."""
+    """Uniform stamps `grid` (M,) at `rate` [Hz] over the recorded `time` (N,); `uniform` when both are the same."""
 
     time: np.ndarray
     grid: np.ndarray
@@ -75,8 +75,8 @@ def low_pass(values: np.ndarray, rate: float, cutoff: float) -> np.ndarray:
     rows = transient(rate, cutoff)
     if len(values) <= rows:
         raise SignalError(
-            f"{len(values)} rows at {rate:.6g} Hz are too few for a low-pass filter at {cutoff:.6g} Hz, which needs more "
-            f"than {rows}: use a longer log or a higher cutoff"
+            f"{len(values)} rows at {rate:.6g} Hz are too few for a low-pass filter at {cutoff:.6g} Hz, which needs "
+            f"more than {rows}: use a longer log or a higher cutoff"
         )
     return sosfiltfilt(butter(ORDER, cutoff, fs=rate, output="sos"), values, axis=0, padtype="odd", padlen=rows)
 
@@ -85,7 +85,8 @@ def motion_bandwidth(velocity: np.ndarray, rate: float, part: float = 0.99) -> f
     """Frequency [Hz] below which the given part of the velocity's power lies, the joints scaled to equal power.
 
     Velocity, not acceleration: vibration and measurement noise, weighted by frequency squared, would rule the latter.
-    Joints that hardly move (below 1 % of the fastest one's power) are left out; 0 when none moves. (N, n) in, Hann window.
+    Joints that hardly move (below 1 % of the fastest one's power) are left out; 0 when none moves. (N, n) in, Hann
+    window.
     """
     rows = velocity - velocity.mean(0)
     scale = rows.std(0)

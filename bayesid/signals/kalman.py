@@ -87,9 +87,9 @@ def smooth(time, position, velocity, noise: Noise) -> tuple[np.ndarray, np.ndarr
 def most_likely_noise(time, position, velocity) -> Noise:
     """Noise levels (per joint) that make the innovations of the middle rows most likely.
 
-    The likelihood is profiled over a common scale of all variances, which leaves the ratio of jerk density to position
-    variance and, with velocity, of velocity to position variance: searched on a grid of powers of ten, then by a pattern
-    search that halves its stride around the best point down to a twelfth of a decade.
+    The likelihood is profiled over a common scale of all variances, which leaves the ratio of jerk density to
+    position variance and, with velocity, of velocity to position variance: searched on a grid of powers of ten, then
+    by a pattern search that halves its stride around the best point down to a twelfth of a decade.
     """
     count, n = position.shape
     first = max((count - LIKELIHOOD_ROWS) // 2, 0)
@@ -139,7 +139,7 @@ def _likelihood(time, position, velocity, noise: Noise) -> tuple[np.ndarray, np.
 
 
 def _filter(time, position, velocity, noise: Noise):
-    """Kalman filter: yields row, filtered mean and covariance, predicted ones, and [(innovation, its variance), ...]."""
+    """Kalman filter: yields row, filtered mean and covariance, predicted ones, [(innovation, its variance), ...]."""
     n = position.shape[1]
     x = np.zeros((n, 3))
     x[:, 0] = position[0]

@@ -1,18 +1,18 @@
-"""The direction that dry friction opposes, from position alone: defined at standstill, where the sign of velocity is not."""
+"""The direction that dry friction opposes, from position alone: defined at standstill too, unlike the sign of velocity."""
 
 import numpy as np
 
-# Slip that turns friction around, joint side [rad or m]. On the UR10e recordings the held-out error is least at 0.2 mrad and
-# flat from 0.1 to 0.4 mrad.
+# Slip that turns friction around, joint side [rad or m]. On the UR10e recordings the held-out error is least at 0.2
+# mrad and flat from 0.1 to 0.4 mrad.
 REVERSAL_WIDTH = 2e-4
 
 
 def friction_direction(position, velocity, width: float = REVERSAL_WIDTH) -> np.ndarray:
     """Direction (N, n) in [-1, 1] of the slip that dry friction opposes, from positions (N, n) [rad or m].
 
-    The stop operator of hysteresis models (Prandtl's element): it follows position with slope 2 / `width`, held within
-    [-1, 1]. At speed it is the sign of velocity; at standstill it keeps the value of the last motion, and noise smaller than
-    `width` does not turn it. `velocity` (N, n) gives its first value.
+    The stop operator of hysteresis models (Prandtl's element): it follows position with slope 2 / `width`, held
+    within [-1, 1]. At speed it is the sign of velocity; at standstill it keeps the value of the last motion, and
+    noise smaller than `width` does not turn it. `velocity` (N, n) gives its first value.
     """
     position = np.asarray(position, dtype=float)
     shift = np.diff(position, axis=0) * (2.0 / width)

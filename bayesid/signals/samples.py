@@ -32,15 +32,15 @@ GAP = 10
 class Samples:
     """Rows ready for regression; arrays are (sample, joint), float64, SI units and radians.
 
-    `time` (N,) [s] are stamps as recorded. q, qd, qdd are smooth and noncausal; `effort` is the measured effort through the
-    same filter, `effort_measured` the unfiltered value at the same instants. `effort_kind` is "torque" [N m] or "current"
-    [A, or the drive's own unit when `effort_unit` is "raw"]. `moving` (N, n) is False where the joint's speed cannot be told
-    from zero: the sign of its friction is unknown there. `direction` (N, n) in [-1, 1] is the slip that dry friction opposes
-    (see `reversal.friction_direction`), through the same filter; `direction_measured` is its unfiltered value. `weights`
-    (N, n) scale the residuals, one by default.
-    `q_std`, `qd_std`, `qdd_std` are standard deviations where the smoother knows them, else None.
-    `cutoff` [Hz] is the low-pass that shaped them (None: none). `steps` records each step: its name, its settings, the
-    number of samples before and after. `source` is the log's provenance.
+    `time` (N,) [s] are stamps as recorded. q, qd, qdd are smooth and noncausal; `effort` is the measured effort
+    through the same filter, `effort_measured` the unfiltered value at the same instants. `effort_kind` is "torque" [N
+    m] or "current" [A, or the drive's own unit when `effort_unit` is "raw"]. `moving` (N, n) is False where the
+    joint's speed cannot be told from zero: the sign of its friction is unknown there. `direction` (N, n) in [-1, 1]
+    is the slip that dry friction opposes (see `reversal.friction_direction`), through the same filter;
+    `direction_measured` is its unfiltered value. `weights` (N, n) scale the residuals, one by default. `q_std`,
+    `qd_std`, `qdd_std` are standard deviations where the smoother knows them, else None. `cutoff` [Hz] is the
+    low-pass that shaped them (None: none). `steps` records each step: its name, its settings, the number of samples
+    before and after. `source` is the log's provenance.
     """
 
     time: np.ndarray
@@ -140,19 +140,22 @@ def samples_from_log(
     """Low-pass, differentiate, trim and decimate a log. Every step is recorded in `Samples.steps`.
 
     - `effort`: the channel to explain; "auto" takes the one that the log's schema declares.
-    - irregular stamps: signals are carried to a uniform grid at the median step (position and velocity by cubic spline,
-      effort linearly), filtered there, and the smooth results are carried back to the recorded stamps by cubic spline; so
-      `effort_measured` is never interpolated. Samples nearer than one filter period to a gap of ten steps are left out.
-    - `cutoff` [Hz]: half-amplitude frequency of the zero-phase Butterworth filter, the same for motion and effort so that
-      both sides of the regression pass it. Default: twenty times the motion's bandwidth (99 % of the velocity's power),
-      not below 8 Hz nor above 20 Hz nor a fifth of the rate. So high because friction reverses within a fraction of a
-      motion's period; not higher because above lie the resonances of the joints, which a rigid model cannot explain. On
-      five UR10e logs the error on a held-out one is least, and flat within 1 %, from 8 to 12 Hz; 4 Hz costs 5 %.
+    - irregular stamps: signals are carried to a uniform grid at the median step (position and velocity by cubic
+      spline, effort linearly), filtered there, and the smooth results are carried back to the recorded stamps by
+      cubic spline; so `effort_measured` is never interpolated. Samples nearer than one filter period to a gap of ten
+      steps are left out.
+    - `cutoff` [Hz]: half-amplitude frequency of the zero-phase Butterworth filter, the same for motion and effort so
+      that both sides of the regression pass it. Default: twenty times the motion's bandwidth (99 % of the velocity's
+      power), not below 8 Hz nor above 20 Hz nor a fifth of the rate. So high because friction reverses within a
+      fraction of a motion's period; not higher because above lie the resonances of the joints, which a rigid model
+      cannot explain. On five UR10e logs the error on a held-out one is least, and flat within 1 %, from 8 to 12 Hz; 4
+      Hz costs 5 %.
     - `differentiation`: MeasuredVelocity() when the velocity was recorded and follows the position, since the UR10e's
       acceleration is less noisy from it (held-out error 4.86 N m against 5.33 at 8 Hz); else PositionDifferences().
       KalmanSmoother() also gives standard deviations.
     - `trim`: cut the idle ends (see `trimming.motion_window`); default: when no window was given with the path.
-    - `decimate`: keep every so many rows after filtering; default: as many as leave ten samples per period of the cutoff.
+    - `decimate`: keep every so many rows after filtering; default: as many as leave ten samples per period of the
+      cutoff.
     - `delay` [s]: effort stamped t belongs to the motion at t - delay (see `estimate_delay`); the motion is moved.
 
     Raises SignalError when the log has no such effort, is shorter than the filter, or nothing is left.
@@ -164,7 +167,7 @@ def samples_from_log(
     grid = Grid.over(log.time)
     if len(grid.grid) > 20 * n:
         raise SignalError(
-            f"{log.where}: its {n} rows span {len(grid.grid)} of its median steps: read the pieces without gaps by their rows"
+            f"{log.where}: its {n} rows span {len(grid.grid)} of its median steps: read its pieces without gaps"
         )
     steps: list[dict] = []
     if not grid.uniform:
@@ -269,8 +272,8 @@ def decimation(decimate: int | None, rate: float, cutoff: float, where: str) -> 
         raise SignalError(f"decimate must be a whole number from 1, it is {decimate}")
     if decimate > 1 and rate / decimate < 2 * cutoff:
         raise SignalError(
-            f"{where}: every {decimate}th row of {rate:.6g} Hz is less than twice the cutoff of {cutoff:.6g} Hz: decimate "
-            "less or lower the cutoff"
+            f"{where}: every {decimate}th row of {rate:.6g} Hz is less than twice the cutoff of {cutoff:.6g} Hz: "
+            "decimate less or lower the cutoff"
         )
     return int(decimate)
 

@@ -27,11 +27,11 @@ def iter_samples(
 ) -> Iterator[Samples]:
     """The samples of `samples_from_log` chunk by chunk; options mean the same, idle ends are not trimmed.
 
-    Chunks overlap by four filter transients, and the samples nearer than two to an inner edge are left to the neighbour, so
-    every row is there once and, with uniform stamps, differs from that of the whole log by what the filter has forgotten
-    (1e-4 of the signal's spread); with irregular ones also by the place of the grid (1e-2 of a noisy effort). A default
-    cutoff or decimation is chosen on the first chunk and kept. Standstill is judged within a chunk, and the direction of
-    friction of a joint that stands where a chunk begins starts anew.
+    Chunks overlap by four filter transients, and the samples nearer than two to an inner edge are left to the
+    neighbour, so every row is there once and, with uniform stamps, differs from that of the whole log by what the
+    filter has forgotten (1e-4 of the signal's spread); with irregular ones also by the place of the grid (1e-2 of a
+    noisy effort). A default cutoff or decimation is chosen on the first chunk and kept. Standstill is judged within a
+    chunk, and the direction of friction of a joint that stands where a chunk begins starts anew.
     """
     settings = {"effort": effort, "differentiation": differentiation, "trim": False, "decimate": 1}
     first = next(iter_log(path, schema, rows_per_chunk=rows_per_chunk, drop_bad_rows=drop_bad_rows))
@@ -40,7 +40,7 @@ def iter_samples(
     reach = 2 * transient(rate, cutoff)
     if rows_per_chunk < 4 * reach:
         raise SignalError(
-            f"{path}: {rows_per_chunk} rows a chunk are too few for a cutoff of {cutoff:.6g} Hz: take at least {4 * reach}"
+            f"{path}: {rows_per_chunk} rows a chunk are too few for a cutoff of {cutoff:.6g} Hz: take {4 * reach}"
         )
     decimate = decimation(decimate, rate, cutoff, str(path))
     chunks = iter_log(path, schema, rows_per_chunk=rows_per_chunk, overlap=2 * reach, drop_bad_rows=drop_bad_rows)

@@ -10,7 +10,8 @@ import numpy as np
 PAUSE = 0.5
 # An approach or return is separated from the motion by a pause and lasts less than this part of the longest motion.
 APPROACH = 0.1
-# A joint's speed counts as standing below this part of its peak speed: friction there depends on presliding, not on speed.
+# A joint's speed counts as standing below this part of its peak speed: friction there depends on presliding, not on
+# speed.
 STANDING = 2e-3
 # ... or below this speed [rad/s, m/s], which encoders and holding controllers alone produce.
 SLOWEST = 1e-3
@@ -30,9 +31,9 @@ class Window:
 def standstill_speed(measured: np.ndarray, smooth: np.ndarray, rate: float, cutoff: float) -> np.ndarray:
     """(n,) speed [rad/s] below which a joint cannot be told from standing still.
 
-    The noise of the unfiltered velocity is the median absolute deviation of `measured - smooth` (both (N, n)) times 1.4826;
-    white noise of that size leaves sqrt(2 cutoff / rate) of it after the filter. The threshold is five times that, but at
-    least 0.2 % of the joint's peak speed and 1e-3 rad/s (m/s).
+    The noise of the unfiltered velocity is the median absolute deviation of `measured - smooth` (both (N, n)) times
+    1.4826; white noise of that size leaves sqrt(2 cutoff / rate) of it after the filter. The threshold is five times
+    that, but at least 0.2 % of the joint's peak speed and 1e-3 rad/s (m/s).
     """
     sigma = 1.4826 * np.median(np.abs(measured - smooth), axis=0) * np.sqrt(min(2 * cutoff / rate, 1.0))
     return np.maximum(np.maximum(NOISE_FACTOR * sigma, STANDING * np.abs(smooth).max(0)), SLOWEST)
@@ -41,9 +42,9 @@ def standstill_speed(measured: np.ndarray, smooth: np.ndarray, rate: float, cuto
 def motion_window(time: np.ndarray, moving: np.ndarray) -> Window:
     """The rows of the main motion, given where any joint moves (N,).
 
-    Standstill at both ends is cut. What is left falls into motions separated by pauses of at least 0.5 s. From each end,
-    motions shorter than a tenth of the longest are taken for the approach to the start or the return, and cut with the
-    pause that follows; the first longer one stops the search, so pauses inside the experiment stay.
+    Standstill at both ends is cut. What is left falls into motions separated by pauses of at least 0.5 s. From each
+    end, motions shorter than a tenth of the longest are taken for the approach to the start or the return, and cut
+    with the pause that follows; the first longer one stops the search, so pauses inside the experiment stay.
     """
     rows = np.flatnonzero(moving)
     if not rows.size:

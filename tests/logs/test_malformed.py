@@ -30,13 +30,20 @@ def lines_with_faults(draw_rows):
     return good
 
 
+def outcome(call):
+    """The message of a BayesidError and None, or nothing and what the call returns; other errors pass through."""
+    try:
+        return "", call()
+    except BayesidError as error:
+        return str(error), None
+
+
 def only_clean_ends(path, schema):
     for drop in (False, True):
-        try:
-            log = read_log(path, schema, drop_bad_rows=drop)
-        except BayesidError as error:
-            assert "\n" not in str(error)
-            assert str(path) in str(error)
+        text, log = outcome(lambda drop=drop: read_log(path, schema, drop_bad_rows=drop))
+        if log is None:
+            assert "\n" not in text
+            assert str(path) in text
         else:
             assert np.isfinite(log.position).all()
             assert np.all(np.diff(log.time) > 0)
@@ -122,8 +129,5 @@ def test_any_schema_entry_ends_cleanly(tmp_path, key, inner, value):
     table[key] = toml(value) if inner is None else f"{{ {inner} = {toml(value)} }}"
     path = tmp_path / "own.toml"
     path.write_text("\n".join(f"{k} = {v}" for k, v in table.items()))
-    try:
-        load_schema(path)
-    except BayesidError as error:
-        assert "\n" not in str(error)
-        assert str(path) in str(error)
+    text, schema = outcome(lambda: load_schema(path))
+    assert schema is not None or ("\n" not in text and str(path) in text)

@@ -46,7 +46,7 @@ def test_rows_on_the_cards_are_those_of_the_files(data_root):
 def test_a_file_is_found_by_its_name_alone(data_root):
     (path,) = registry.fetch("ur10e_innopolis", ["ur-20_01_31-load.csv"], data=data_root)
     assert path.name == "ur-20_01_31-load.csv"
-    with pytest.raises(LogError, match="no file 'other.csv'"):
+    with pytest.raises(LogError, match="no file 'other"):
         registry.fetch("ur10e_innopolis", ["other.csv"], data=data_root)
 
 
@@ -103,7 +103,7 @@ def test_environment_names_the_mirror(data_root, monkeypatch):
 
 
 def test_unknown_and_simulated_sets_are_told_apart():
-    with pytest.raises(LogError, match="no data set 'ur99'; known are"):
+    with pytest.raises(LogError, match="no data set 'ur99'"):
         registry.card("ur99")
     assert registry.recipes() == ("ur16e_synthetic",)
     with pytest.raises(LogError, match="simulated"):
