@@ -51,7 +51,8 @@ class Model:
             units += ["kg m^2" if turns else "kg" for turns in robot.revolute]
         for turns in robot.revolute:
             units += [
-                unit if turns else unit.replace("N m s/rad", "N s/m").replace("N m", "N") for unit in self.friction.units
+                unit if turns else unit.replace("N m s/rad", "N s/m").replace("N m", "N")
+                for unit in self.friction.units
             ]
         return tuple(units)
 
@@ -59,7 +60,11 @@ class Model:
     def kinds(self) -> tuple[str, ...]:
         """(P,) link, rotor or friction."""
         n = self.robot.dof
-        return (*("link",) * 10 * n, *("rotor",) * (n * self.rotor), *("friction",) * (n * len(self.friction.parameters)))
+        return (
+            *("link",) * 10 * n,
+            *("rotor",) * (n * self.rotor),
+            *("friction",) * (n * len(self.friction.parameters)),
+        )
 
     @property
     def size(self) -> int:

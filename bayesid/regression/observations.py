@@ -1,0 +1,121 @@
+"""Observation equations: the rows that samples give for a model's base parameters, streamed in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesid.errors import DataError
+from bayesid.models import Model
+from bayesid.signals import Samples
+
+
+class Chunk(NamedTuple):
+    """Consecutive samples of one run: columns (n, b, S), effort (n, S) as torque, weight (n, S) with 0 for unused rows."""
+
+    columns: np.ndarray
+    effort: np.ndarray
+    weight: np.ndarray
+    starts_run: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """tau = X beta + noise for one or several runs of one robot.
+
+    `gains` (n,) [N m/A] turn currents into torques and are required for runs whose effort is a current. Rows in which a
+    joint stands still are not used for that joint: the size of its friction is not determined there. With `filtered` False
+    the efforts are the unfiltered ones.
+    """
+
+    model: Model
+    runs: tuple[Samples, ...]
+    gains: np.ndarray | None = None
+    filtered: bool = True
+
+    def __post_init__(self):
+        n = self.model.robot.dof
+        if not self.runs:
+            raise DataError("no run to fit: give at least one log")
+        for run in self.runs:
+            if run.dof != n:
+                raise DataError(f"a run has {run.dof} joints, robot '{self.model.robot.name}' has {n}")
+        if self.gains is not None:
+            gains = np.asarray(self.gains, dtype=float)
+            if gains.shape != (n,):
+                raise DataError(f"{gains.size} drive gains for {n} joints: give one per joint, comma-separated")
+            if not (np.isfinite(gains).all() and (gains > 0).all()):
+                raise DataError(f"drive gains must be positive numbers [N m/A], got {', '.join(map(str, gains))}")
+            object.__setattr__(self, "gains", gains)
+        if self.gains is None and any(run.effort_kind == "current" for run in self.runs):
+            raise DataError(
+                "the log holds motor currents: give the drive gains with --drive-gains (N m/A per joint, or a drive-gains "
+                "result), or estimate them with 'bayesid drive-gains'"
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of base parameters b."""
+        return self.model.base.dimension
+
+    @cached_property
+    def count(self) -> int:
+        """Number of samples N over all runs."""
+        return sum(len(run) for run in self.runs)
+
+    def scale(self, run: Samples) -> np.ndarray:
+        """(n,) factor from a run's effort to torque."""
+        return self.gains if run.effort_kind == "current" else np.ones(self.model.robot.dof)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All rows, run by run."""
+        for run in self.runs:
+            effort = (run.effort if self.filtered else run.effort_measured) * self.scale(run)
+            direction = run.direction if self.filtered else run.direction_measured
+            weight = run.weights * run.moving
+            blocks = self.model.chunks(run.q, run.qd, run.qdd, direction, columns=self.model.base.independent)
+            for rows, columns in blocks:
+                yield Chunk(columns, effort[rows].T, weight[rows].T, rows.start == 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """Observations through one autoregressive whitening filter per joint: x[t] - sum_k a[j, k] x[t - k].
+
+    The first rows of each run, which the filter cannot whiten, are left out.
+    """
+
+    source: Observations
+    coefficients: np.ndarray
+
+    @property
+    def model(self):
+        return self.source.model
+
+    @property
+    def size(self) -> int:
+        return self.source.size
+
+    @property
+    def count(self) -> int:
+        return self.source.count
+
+    def chunks(self) -> Iterator[Chunk]:
+        order = self.coefficients.shape[1]
+        taps = np.concatenate([np.ones((len(self.coefficients), 1)), -self.coefficients], axis=1)
+        history = None
+        for chunk in self.source.chunks():
+            both = np.concatenate([chunk.columns, chunk.effort[:, None]], axis=1)
+            weight = chunk.weight.copy()
+            if chunk.starts_run or history is None:
+                history = np.zeros((*both.shape[:2], order))
+                weight[:, :order] = 0.0
+            padded = np.concatenate([history, both], axis=2)
+            size = both.shape[2]
+            white = sum(taps[:, k, None, None] * padded[:, :, order - k : order - k + size] for k in range(order + 1))
+            history = padded[:, :, size:]
+            yield Chunk(white[:, :-1], white[:, -1], weight, chunk.starts_run)
