@@ -36,7 +36,7 @@ def inverse_dynamics(robot, q, qd, qdd, inertials=None, rotor_inertias=None, gra
 
 
 def mass_and_bias(robot, q, qd, inertials=None, rotor_inertias=None, gravity=None):
-    """Mass matrix (n, n, *batch) and C qd + g (n, *batch), at half the cost of asking for each: what a simulation needs."""
+    """Mass matrix (n, n, *batch) and C qd + g (n, *batch) at half the cost of asking for each: what simulations need."""
     at = jax.lax.optimization_barrier(pose(robot, q))
     body = jax.lax.optimization_barrier(_world_inertia(robot, at, inertials))
     moving = motion(robot, at, qd, jnp.zeros_like(qd), gravity)

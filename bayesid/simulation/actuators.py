@@ -128,13 +128,10 @@ def actuators_of(robot: Robot) -> Actuators:
     for i, name in enumerate(robot.joint_names):
         if breakaway[i] < coulomb[i]:
             raise ModelError(
-                f"robot '{robot.name}', joint '{name}': breakaway torque {breakaway[i]} below the Coulomb torque "
-                f"{coulomb[i]}"
+                f"robot '{robot.name}', joint '{name}': breakaway torque {breakaway[i]} below the Coulomb torque {coulomb[i]}"
             )
         if not speed[i] > 0:
-            raise ModelError(
-                f"robot '{robot.name}', joint '{name}': the breakaway speed must be positive, got {speed[i]}"
-            )
+            raise ModelError(f"robot '{robot.name}', joint '{name}': the breakaway speed must be positive, got {speed[i]}")
     return Actuators(
         drive_gain=robot.drive_gains,
         rotor_inertia=robot.rotor_inertias,

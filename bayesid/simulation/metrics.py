@@ -32,9 +32,7 @@ def l2_index(time, error) -> float:
     """sqrt(1/(t - t0) integral ||e||^2 dt) of an error (N, n) over time (N,), by the trapezoidal rule."""
     time, error = np.asarray(time, dtype=float), np.asarray(error, dtype=float)
     if error.ndim != 2 or time.shape != error.shape[:1] or time.size < 2 or not time[-1] > time[0]:
-        raise DataError(
-            f"the L2 index needs an error (N, n) over N > 1 increasing times, got {error.shape} and {time.shape}"
-        )
+        raise DataError(f"the L2 index needs an error (N, n) over N > 1 increasing times, got {error.shape} and {time.shape}")
     return float(np.sqrt(np.trapezoid(np.sum(error**2, axis=1), time) / (time[-1] - time[0])))
 
 

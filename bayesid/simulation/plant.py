@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesid.dynamics import inverse_dynamics, mass_matrix
+from bayesid.dynamics import inverse_dynamics, mass_and_bias, mass_matrix
 from bayesid.errors import ModelError
 from bayesid.robots import Robot
 from bayesid.simulation.actuators import actuators_of, over_batch
-from bayesid.simulation.simplified import SIMPLIFIED_WARNING, simplified_inverse_dynamics
+from bayesid.simulation.simplified import SIMPLIFIED_WARNING, simplified_inverse_dynamics, simplified_mass_and_bias
 
 Coriolis = Literal["exact", "symmetric"]
 
@@ -50,9 +50,8 @@ class Plant:
 
     def acceleration(self, q, qd, torque):
         """Joint accelerations (n, *batch) under motor torques (n, *batch); friction is subtracted here."""
-        bias = plant_torque(self, q, qd, jnp.zeros_like(qd))
-        free = torque - self.friction.friction_torque(qd) - bias
-        return solve_positive(mass_matrix(self.robot, q, self.inertials, self.rotor_inertias), free)
+        matrix, bias = _MASS_AND_BIAS[self.coriolis](self.robot, q, qd, self.inertials, self.rotor_inertias)
+        return solve_positive(matrix, torque - self.friction.friction_torque(qd) - bias)
 
     def stiffness(self, q) -> float:
         """Fastest decay rate [1/s] that friction causes at positions (n, samples): the largest eigenvalue of D M^-1.
@@ -78,6 +77,8 @@ class Plant:
         return worst
 
 
+_MASS_AND_BIAS = {"exact": mass_and_bias, "symmetric": simplified_mass_and_bias}
+_INVERSE = {"exact": inverse_dynamics, "symmetric": simplified_inverse_dynamics}
 _masses = jax.jit(mass_matrix, static_argnums=0)
 
 
@@ -89,7 +90,7 @@ def plant_of(
     `coriolis="symmetric"` simulates the simplified model C = Mdot / 2. It is no approximation of the equations of
     motion (see `bayesid.simulation.simplified`), and a warning says so.
     """
-    if coriolis not in ("exact", "symmetric"):
+    if coriolis not in _INVERSE:
         raise ModelError(f"unknown Coriolis form '{coriolis}': choose exact or symmetric")
     if coriolis == "symmetric":
         warnings.warn(SIMPLIFIED_WARNING, stacklevel=2)
@@ -107,16 +108,13 @@ def stack_plants(plants) -> Plant:
     """Many plants of one robot as one, their parameters stacked along a trailing axis."""
     plants = list(plants)
     if not plants or len({(plant.robot, plant.coriolis) for plant in plants}) != 1:
-        raise ModelError(
-            "plants to stack must share one robot: give differing parameters as inertials and rotor_inertias"
-        )
+        raise ModelError("plants to stack must share one robot: give differing parameters as inertials and rotor_inertias")
     return jax.tree.map(lambda *parts: np.stack(parts, axis=-1), *plants)
 
 
 def plant_torque(plant: Plant, q, qd, qdd):
     """Torques (n, *batch) of the rigid bodies and rotors of a plant, in its own Coriolis form; friction excluded."""
-    law = simplified_inverse_dynamics if plant.coriolis == "symmetric" else inverse_dynamics
-    return law(plant.robot, q, qd, qdd, plant.inertials, plant.rotor_inertias)
+    return _INVERSE[plant.coriolis](plant.robot, q, qd, qdd, plant.inertials, plant.rotor_inertias)
 
 
 def solve_positive(matrix, right):

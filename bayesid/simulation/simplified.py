@@ -25,11 +25,16 @@ def simplified_coriolis(robot, q, qd, inertials=None):
     return 0.5 * jax.jvp(lambda x: mass_matrix(robot, x, inertials), (q,), (qd,))[1]
 
 
+def simplified_mass_and_bias(robot, q, qd, inertials=None, rotor_inertias=None, gravity=None):
+    """Mass matrix (n, n, *batch) and Mdot qd / 2 + g (n, *batch) of the simplified model."""
+    matrix, rate = jax.jvp(lambda x: mass_matrix(robot, x, inertials, rotor_inertias), (q,), (qd,))
+    return matrix, 0.5 * jnp.sum(rate * qd[None], axis=1) + gravity_torque(robot, q, inertials, gravity)
+
+
 def simplified_inverse_dynamics(robot, q, qd, qdd, inertials=None, rotor_inertias=None, gravity=None):
     """Joint torques (n, *batch) of the simplified model: M qdd + Mdot qd / 2 + g, friction excluded."""
-    matrix, rate = jax.jvp(lambda x: mass_matrix(robot, x, inertials, rotor_inertias), (q,), (qd,))
-    inertia = jnp.sum(matrix * qdd[None] + 0.5 * rate * qd[None], axis=1)
-    return inertia + gravity_torque(robot, q, inertials, gravity)
+    matrix, bias = simplified_mass_and_bias(robot, q, qd, inertials, rotor_inertias, gravity)
+    return jnp.sum(matrix * qdd[None], axis=1) + bias
 
 
 def simplification_error(robot, q, qd, inertials=None):

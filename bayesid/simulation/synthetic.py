@@ -33,9 +33,7 @@ class Sensors:
         for name in self.__dataclass_fields__:
             value = np.asarray(getattr(self, name), dtype=float)
             if value.ndim > 1 or not np.isfinite(value).all() or (value < 0).any():
-                raise DesignError(
-                    f"Sensors.{name} must be one finite number, not negative, or one per joint; got {value}"
-                )
+                raise DesignError(f"Sensors.{name} must be one finite number, not negative, or one per joint; got {value}")
         if (np.asarray(self.effort_correlation) >= 1).any():
             raise DesignError("Sensors.effort_correlation must lie below 1: a random walk has no stationary spread")
 
