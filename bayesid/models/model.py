@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -9,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesid.dynamics import FrictionLaw, friction_law, joint_regressor
+from bayesid.dynamics import FrictionLaw, friction_law, joint_regressor, stribeck_law
 from bayesid.errors import ModelError
 from bayesid.models.base import BaseParameters, base_parameters
-from bayesid.robots import INERTIAL_NAMES, INERTIAL_UNITS, Robot
+from bayesid.robots import INERTIAL_NAMES, INERTIAL_UNITS, Capsule, Frame, Joint, Link, Robot
 
-CHUNK = 2048
+CHUNK = 1024
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,7 @@ class Model:
         if self.rotor:
             units += ["kg m^2" if turns else "kg" for turns in robot.revolute]
         for turns in robot.revolute:
-            units += [
-                unit if turns else unit.replace("N m s/rad", "N s/m").replace("N m", "N")
-                for unit in self.friction.units
-            ]
+            units += [unit if turns else unit.replace("N m s/rad", "N s/m").replace("N m", "N") for unit in self.friction.units]
         return tuple(units)
 
     @cached_property
@@ -127,13 +125,12 @@ class Model:
         q, qd, qdd = self._check(q, qd, qdd)
         if direction is None:
             direction = np.sign(qd)
-        columns = None if columns is None else tuple(int(c) for c in columns)
-        size = CHUNK if len(q) > CHUNK // 4 else CHUNK // 4
-        for start in range(0, len(q), size):
-            stop = min(start + size, len(q))
-            padded = [_padded(x[start:stop], size) for x in (q, qd, qdd, direction)]
-            block = _regressor(self, columns, *padded)
-            yield slice(start, stop), np.asarray(block)[:, :, : stop - start]
+        # One chunk size and all columns: one compilation serves every use of a model.
+        for start in range(0, len(q), CHUNK):
+            stop = min(start + CHUNK, len(q))
+            block = np.asarray(_regressor(self, *[_padded(x[start:stop], CHUNK) for x in (q, qd, qdd, direction)]))
+            kept = block[:, :, : stop - start]
+            yield slice(start, stop), kept if columns is None else kept[:, columns]
 
     def torque(self, parameters, q, qd, qdd, direction=None) -> np.ndarray:
         """Joint torques (N, n) at states (N, n) for parameters (P,)."""
@@ -150,6 +147,21 @@ class Model:
         rotor = parameters[10 * n : 11 * n] if self.rotor else np.zeros(n)
         return parameters[: 10 * n].reshape(n, 10), rotor, parameters[self.size - n * k :].reshape(n, k)
 
+    def to_dict(self) -> dict:
+        """JSON-able content; `from_dict` is its inverse."""
+        law = {"name": self.friction.name}
+        speed = getattr(self.friction.basis, "breakaway_speed", None)
+        if speed is not None:
+            law["breakaway_speed"] = speed
+        return {"robot": dataclasses.asdict(self.robot), "friction": law, "rotor": self.rotor}
+
+    @classmethod
+    def from_dict(cls, data: dict) -> Model:
+        """Inverse of `to_dict`."""
+        law = data["friction"]
+        friction = stribeck_law(law["breakaway_speed"]) if "breakaway_speed" in law else friction_law(law["name"])
+        return cls(_robot_from_dict(data["robot"]), friction, data["rotor"])
+
     def _check(self, *arrays):
         arrays = [np.asarray(x, dtype=float) for x in arrays]
         for x in arrays:
@@ -164,10 +176,26 @@ class Model:
         return hash((self.robot, self.friction, self.rotor))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _regressor(model, columns, q, qd, qdd, direction):
-    full = model.regressor_chunk(q, qd, qdd, direction)
-    return full if columns is None else full[:, np.array(columns)]
+@partial(jax.jit, static_argnums=0)
+def _regressor(model, q, qd, qdd, direction):
+    return model.regressor_chunk(q, qd, qdd, direction)
+
+
+def _robot_from_dict(data):
+    parts = {"joints": Joint, "links": Link, "frames": Frame, "capsules": Capsule}
+    content = {
+        key: tuple(parts[key](**_tuples(item)) for item in value) if key in parts else _tuples({key: value})[key]
+        for key, value in data.items()
+    }
+    return Robot(**content)
+
+
+def _tuples(data):
+    return {key: tuple(map(_tupled, value)) if isinstance(value, list | tuple) else value for key, value in data.items()}
+
+
+def _tupled(value):
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _padded(x, size):

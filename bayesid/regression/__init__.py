@@ -1,10 +1,13 @@
 """Regression: from samples to base and standard parameters with covariances."""
 
 from bayesid.regression.covariance import AR, COVARIANCES, HAC, Bootstrap, Covariance, White
+from bayesid.regression.identify import Identification, gain_sensitivity, identify
 from bayesid.regression.information import Information, compress
 from bayesid.regression.least_squares import METHODS, Fit, gls, ols, robust, wls
 from bayesid.regression.observations import Observations, Whitened
 from bayesid.regression.physical import Constraints, PhysicalFit, PhysicalProgram, min_eigenvalues, physical
+from bayesid.regression.predict import TorquePredictor, base_names, torque_predictor
+from bayesid.regression.validation import Validation, validate
 
 __all__ = [
     "AR",
@@ -15,17 +18,25 @@ __all__ = [
     "Constraints",
     "Covariance",
     "Fit",
+    "Identification",
     "Information",
     "Observations",
     "PhysicalFit",
     "PhysicalProgram",
+    "TorquePredictor",
+    "Validation",
     "White",
     "Whitened",
+    "base_names",
     "compress",
+    "gain_sensitivity",
     "gls",
+    "identify",
     "min_eigenvalues",
     "ols",
     "physical",
     "robust",
+    "torque_predictor",
+    "validate",
     "wls",
 ]

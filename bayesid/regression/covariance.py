@@ -169,9 +169,7 @@ class ScoreBlocks:
         """(windows, b) leverage-corrected sums of scores over all full windows of `width` blocks within runs."""
         return np.array(
             [
-                _unleveraged(
-                    self.normals[first : first + width].sum(axis=0), self.sums[first : first + width].sum(axis=0)
-                )
+                _unleveraged(self.normals[first : first + width].sum(axis=0), self.sums[first : first + width].sum(axis=0))
                 for run in self._runs()
                 for first in range(run.start, run.stop - width + 1)
             ]

@@ -123,9 +123,7 @@ def residual_moments(observations, beta, lags: int):
             tail = np.zeros((len(residual), lags))
         padded = np.concatenate([tail, residual], axis=1)
         size = residual.shape[1]
-        total = total + np.stack(
-            [np.sum(residual * padded[:, lags - k : lags - k + size], 1) for k in range(lags + 1)], 1
-        )
+        total = total + np.stack([np.sum(residual * padded[:, lags - k : lags - k + size], 1) for k in range(lags + 1)], 1)
         count = count + np.sum(chunk.weight > 0, axis=1)
         tail = padded[:, size:]
     return total, count
@@ -174,9 +172,7 @@ def _weighted(observations, information):
             return beta, noise
     if np.max(np.abs(noise / last - 1.0)) < 1e-3:
         return beta, noise
-    raise SolverError(
-        "the weights of the joints do not settle: a joint is fitted without any residual; use --method ols"
-    )
+    raise SolverError("the weights of the joints do not settle: a joint is fitted without any residual; use --method ols")
 
 
 def _noise(information, beta):

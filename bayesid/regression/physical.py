@@ -88,9 +88,7 @@ class PhysicalProgram:
         names, limits = self.model.robot.link_names, []
         for link, least, most in self.constraints.mass_bounds:
             if link not in names:
-                raise DataError(
-                    f"mass bounds name link '{link}', robot '{self.model.robot.name}' has {', '.join(names)}"
-                )
+                raise DataError(f"mass bounds name link '{link}', robot '{self.model.robot.name}' has {', '.join(names)}")
             if not 0 <= least <= most:
                 raise DataError(f"mass bounds of '{link}' must be 0 <= least <= greatest, got {least} and {most}")
             at = 10 * names.index(link)

@@ -78,9 +78,7 @@ def read_result(path) -> dict:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ResultError(
-            f"{file}: cannot be read: {error.strerror}; name a result folder or its result.json"
-        ) from error
+        raise ResultError(f"{file}: cannot be read: {error.strerror}; name a result folder or its result.json") from error
     except ValueError as error:
         raise ResultError(f"{file}: not a JSON file: {error}") from error
     if not isinstance(document, dict) or "bayesid" not in document or "command" not in document:

@@ -1,0 +1,150 @@
+"""The main job: runs in, base and physically consistent standard parameters with intervals out, judged on other runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesid.errors import DataError
+from bayesid.models import Model
+from bayesid.regression.covariance import HAC, Covariance, CovarianceResult
+from bayesid.regression.least_squares import METHODS, Fit
+from bayesid.regression.observations import Observations
+from bayesid.regression.physical import Constraints, min_eigenvalues, physical
+from bayesid.regression.predict import base_names, torque_predictor
+from bayesid.regression.validation import Validation, validate
+from bayesid.results import Estimate
+from bayesid.signals import Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """What `identify` found.
+
+    `estimate` is what to use: standard parameters for method lmi, base parameters else. `base` is the estimate of base
+    parameters in either case; `unconstrained` the least-squares estimate before physical consistency was asked for.
+    `active` lists the constraints that hold with equality, `min_eigenvalue` (n,) is per link (None without lmi).
+    """
+
+    model: Model
+    estimate: Estimate
+    base: Estimate
+    unconstrained: Estimate
+    fit: Fit
+    training: tuple[Validation, ...]
+    validation: tuple[Validation, ...]
+    active: tuple[str, ...]
+    min_eigenvalue: np.ndarray | None
+    condition_number: float
+
+
+def identify(
+    model: Model,
+    runs,
+    *,
+    gains=None,
+    gain_covariance=None,
+    method: str = "lmi",
+    covariance: Covariance | None = None,
+    constraints: Constraints | None = None,
+    validation=(),
+    draws: int = 200,
+    seed: int = 0,
+) -> Identification:
+    """Identify a robot from one or several runs (`Samples`).
+
+    `method`: ols, wls, robust, gls, or lmi (physically consistent on top of wls). `gains` (n,) [N m/A] are needed when the
+    effort is a current; `gain_covariance` (n, n) widens the result by their uncertainty. `validation` holds further runs
+    to judge the result on. Raises DataError when the data do not determine the parameters or do not fit the model.
+    """
+    if method not in (*METHODS, "lmi"):
+        raise DataError(f"unknown method '{method}': choose one of {', '.join((*METHODS, 'lmi'))}")
+    runs = (runs,) if isinstance(runs, Samples) else tuple(runs)
+    observations = Observations(model, runs, gains)
+    fit = METHODS["wls" if method == "lmi" else method](observations)
+    found = (covariance or HAC()).of(fit)
+    if gain_covariance is not None:
+        slope = gain_sensitivity(fit)
+        spread = slope @ np.asarray(gain_covariance) @ slope.T
+        description = {**found.description, "drive_gains": "propagated"}
+        found = CovarianceResult(found.covariance + spread, found.dof, description)
+    predictor = torque_predictor(observations, fit.beta)
+    unconstrained = Estimate(
+        names=base_names(model),
+        units=model.base.units,
+        kinds=model.base.kinds,
+        mean=fit.beta,
+        covariance=found.covariance,
+        method=fit.method,
+        covariance_method=found.description,
+        dof=found.dof,
+        predictor=predictor,
+        meta={"expressions": dict(zip(base_names(model), model.base.expressions))},
+    )
+    estimate, base, active, smallest = unconstrained, unconstrained, (), None
+    if method == "lmi":
+        consistent = physical(fit, found.covariance, found.dof, constraints=constraints, draws=draws, seed=seed)
+        predictor = torque_predictor(observations, model.base.project(consistent.parameters))
+        estimate = _from_draws(unconstrained, consistent.parameters, consistent.draws, model, predictor)
+        base = _base_of(estimate, unconstrained, model, predictor)
+        active, smallest = consistent.active, min_eigenvalues(model, consistent.parameters)
+    return Identification(
+        model=model,
+        estimate=estimate,
+        base=base,
+        unconstrained=unconstrained,
+        fit=fit,
+        training=tuple(validate(base, run) for run in runs),
+        validation=tuple(validate(base, run) for run in validation),
+        active=active,
+        min_eigenvalue=smallest,
+        condition_number=float(np.linalg.cond(fit.information.stacked(np.ones(model.robot.dof))[0])),
+    )
+
+
+def gain_sensitivity(fit: Fit) -> np.ndarray:
+    """(b, n) derivative of base parameters with respect to the drive gains, all runs' efforts being currents.
+
+    beta = H^-1 sum_j w_j X_j^T K_j i_j, hence column j is H^-1 w_j X_j^T tau_j / K_j.
+    """
+    gains = fit.observations.source.gains if fit.method in ("gls", "robust") else fit.observations.gains
+    if gains is None:
+        raise DataError("the runs hold torques, so the result does not depend on drive gains")
+    normal = fit.factor.T @ fit.factor
+    moments = [
+        weight * fit.information.moment(j) / gain for j, (weight, gain) in enumerate(zip(fit.weights, gains, strict=True))
+    ]
+    return np.linalg.solve(normal, np.array(moments).T)
+
+
+def _from_draws(unconstrained, parameters, draws, model, predictor):
+    return dataclasses.replace(
+        unconstrained,
+        names=model.names,
+        units=model.units,
+        kinds=model.kinds,
+        mean=parameters,
+        covariance=np.cov(draws.T),
+        method="lmi",
+        covariance_method={**unconstrained.covariance_method, "through": "parametric bootstrap", "draws": len(draws)},
+        dof=np.inf,
+        draws=draws,
+        predictor=predictor,
+        meta={},
+    )
+
+
+def _base_of(estimate, unconstrained, model, predictor):
+    draws = model.base.project(estimate.draws)
+    return dataclasses.replace(
+        unconstrained,
+        mean=model.base.project(estimate.mean),
+        covariance=np.cov(draws.T),
+        method="lmi",
+        covariance_method=estimate.covariance_method,
+        dof=np.inf,
+        draws=draws,
+        predictor=predictor,
+    )

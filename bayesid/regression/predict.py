@@ -1,0 +1,84 @@
+"""Predicted torques with a band, from an estimate of base or standard parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesid.errors import DataError
+from bayesid.models import Model
+from bayesid.regression.least_squares import residual_moments
+from bayesid.regression.observations import Observations
+from bayesid.results import Estimate, Prediction
+from bayesid.signals import Samples
+
+
+@dataclass(frozen=True, eq=False)
+class TorquePredictor:
+    """Predicts the unfiltered joint torque.
+
+    `noise` (n,) is the standard deviation of unfiltered residuals of moving joints [N m]. `gains` (n,) [N m/A] turn measured
+    currents into torques. Where a joint stands still its dry friction may have any value between both Coulomb torques, so the
+    band is widened there by the standard deviation of a uniform distribution between them.
+    """
+
+    model: Model
+    noise: np.ndarray
+    gains: np.ndarray | None = None
+
+    def predict(self, estimate: Estimate, samples: Samples, level: float) -> Prediction:
+        """Torque (N, n) [N m] with a band that holds one new measurement at `level`."""
+        from bayesid.results.estimate import t_quantile
+
+        model = self.model
+        if samples.dof != model.robot.dof:
+            raise DataError(f"the log has {samples.dof} joints, the model '{model.robot.name}' has {model.robot.dof}")
+        mean, variance = np.empty(samples.q.shape), np.empty(samples.q.shape)
+        columns = model.base.independent if estimate.names == base_names(model) else None
+        values, vectors = np.linalg.eigh(estimate.covariance)
+        root = vectors * np.sqrt(np.clip(values, 0.0, None))
+        for rows, block in model.chunks(samples.q, samples.qd, samples.qdd, samples.direction_measured, columns=columns):
+            mean[rows] = np.tensordot(estimate.mean, block, axes=(0, 1)).T
+            variance[rows] = np.sum(np.tensordot(root, block, axes=(0, 1)) ** 2, axis=0).T
+        variance += self.noise**2 + ~samples.moving * self._dry_friction(estimate) ** 2 / 3.0
+        std = np.sqrt(variance)
+        half = t_quantile((1 + level) / 2, estimate.dof) * std
+        return Prediction(mean, std, mean - half, mean + half, level)
+
+    def measured(self, samples: Samples) -> np.ndarray:
+        """(N, n) the unfiltered measured torque that a prediction is compared with [N m]."""
+        return Observations(self.model, (samples,), self.gains).scale(samples) * samples.effort_measured
+
+    def _dry_friction(self, estimate: Estimate) -> np.ndarray:
+        out = np.zeros(self.model.robot.dof)
+        for j, joint in enumerate(self.model.robot.joint_names):
+            for name, value in zip(estimate.names, estimate.mean):
+                if name.startswith(f"{joint}.coulomb"):
+                    out[j] = max(out[j], abs(value))
+        return out
+
+    def to_dict(self) -> dict:
+        return {
+            "model": self.model.to_dict(),
+            "noise": self.noise.tolist(),
+            "gains": None if self.gains is None else np.asarray(self.gains).tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict) -> TorquePredictor:
+        gains = None if data["gains"] is None else np.array(data["gains"])
+        return cls(Model.from_dict(data["model"]), np.array(data["noise"]), gains)
+
+
+def base_names(model: Model) -> tuple[str, ...]:
+    """(b,) names of base parameters in an estimate: `base.<leading parameter>` for combinations of several."""
+    base = model.base
+    return tuple(f"base.{name}" if kind == "base" else name for name, kind in zip(base.names, base.kinds))
+
+
+def torque_predictor(observations: Observations, beta) -> TorquePredictor:
+    """The predictor of a fit, its noise taken from the unfiltered residuals of the runs that it was fitted to."""
+    raw = Observations(observations.model, observations.runs, observations.gains, filtered=False)
+    squares, count = residual_moments(raw, beta, 0)
+    return TorquePredictor(observations.model, np.sqrt(squares[:, 0] / np.maximum(count, 1.0)), observations.gains)
