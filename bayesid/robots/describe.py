@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesid.robots.inertial import central, defect, smallest_eigenvalue
+from bayesid.robots.library import builtin_names, load_robot
 from bayesid.robots.tree import Robot
 
 
@@ -24,6 +25,19 @@ def robot_report(robot: Robot) -> str:
     if robot.notes:
         parts += ["", "Notes", *(f"  {note}" for note in robot.notes)]
     return "\n".join(parts) + "\n"
+
+
+def builtin_report() -> str:
+    """Text that lists the built-in robots: joints, mass, the largest torque limit, links that cannot exist."""
+    rows = [["name", "joints", "in motion", "torque", ""]]
+    for name in builtin_names():
+        robot = load_robot(name)
+        kinds = "".join("P" if joint.kind == "prismatic" else "R" for joint in robot.joints)
+        wrong = [link.name for link in robot.links if defect(link.inertial)]
+        note = f"{', '.join(wrong)} cannot exist: see bayesid robots show {name}" if wrong else ""
+        torque = _known(robot.limit("torque").max(), "N m")
+        rows.append([name, kinds, f"{robot.inertials[:, 0].sum():.4g} kg", torque, note])
+    return "\n".join(_table(rows)) + "\n"
 
 
 def _tree(robot) -> list[str]:
@@ -60,9 +74,7 @@ def _joints(robot) -> list[str]:
 
 def _has_actuators(robot) -> bool:
     return bool(
-        robot.rotor_inertias.any()
-        or np.isfinite(robot.drive_gains).any()
-        or any(joint.friction for joint in robot.joints)
+        robot.rotor_inertias.any() or np.isfinite(robot.drive_gains).any() or any(joint.friction for joint in robot.joints)
     )
 
 

@@ -76,16 +76,17 @@ def _from_model(mujoco, model, path) -> Robot:
             frames.append(Frame(name, carrier, vector(clean_offset(pose[1])), vector(pose[0])))
         if carrier >= 0:
             turn = _rotation(mujoco, body.iquat)
-            body_inertia = standard_from_com(
-                float(body.mass[0]), np.zeros(3), np.diag(body.inertia), turn, np.array(body.ipos)
-            )
+            body_inertia = standard_from_com(float(body.mass[0]), np.zeros(3), np.diag(body.inertia), turn, np.array(body.ipos))
             inertials[carrier] += moved(body_inertia, *pose)
         places.append((carrier, pose))
     for s in range(model.nsite):
         site = model.site(s)
         carrier, pose = places[int(site.bodyid[0])]
         rotation, offset = compose(pose, (_rotation(mujoco, site.quat), np.array(site.pos)))
-        frames.append(Frame(site.name or f"site{s}", carrier, vector(clean_offset(offset)), vector(rotation)))
+        name = site.name or f"site{s}"
+        if name in ("world", *links, *(frame.name for frame in frames)):
+            name = f"{name}_site"
+        frames.append(Frame(name, carrier, vector(clean_offset(offset)), vector(rotation)))
     notes = [f"read from {path.name}"]
     if model.body_gravcomp.any():
         notes.append("gravity compensation of bodies is not read")
@@ -200,9 +201,7 @@ def _inertial(body, robot, link):
         raise RobotError(f"{at}: it has no mass, and MuJoCo needs one on every moving link: give it a small one")
     mass, com, inertia = central(link.inertial)
     if np.linalg.eigvalsh(inertia)[0] < least:
-        raise RobotError(
-            f"{at}: it has no extent, and MuJoCo needs an inertia on every moving link: give it a small one"
-        )
+        raise RobotError(f"{at}: it has no extent, and MuJoCo needs an inertia on every moving link: give it a small one")
     xx, xy, xz, yy, yz, zz = inertia[np.triu_indices(3)]
     full = _text([xx, yy, zz, xy, xz, yz])
     ET.SubElement(body, "inertial", pos=_text(com), mass=_text([mass]), fullinertia=full)

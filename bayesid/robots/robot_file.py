@@ -163,9 +163,7 @@ def _joint(row, name, parent, placed, at) -> Joint:
     friction = row.get("friction", {})
     if not isinstance(friction, dict):
         raise RobotError(f"{at}: friction must be a table such as {{ viscous = 1.0 }}")
-    limits = {
-        key: _number(row, key, at, np.inf, infinite=True) for key in ("velocity", "acceleration", "jerk", "torque")
-    }
+    limits = {key: _number(row, key, at, np.inf, infinite=True) for key in ("velocity", "acceleration", "jerk", "torque")}
     for key, value in limits.items():
         if value < 0:
             raise RobotError(f"{at}: its {key} limit {value:g} is negative")
@@ -204,9 +202,7 @@ def _inertial(row, at) -> np.ndarray:
         raise RobotError(f"{at}: it has {' and '.join(present)} but no mass")
     inertia = tensor(_vector(row, "inertia", at, 6, (0.0,) * 6))
     turn = rotation_from_rpy(_vector(row, "inertia_rpy", at, 3, (0.0,) * 3))
-    return standard_from_com(
-        _number(row, "mass", at, 0.0), _vector(row, "com", at, 3, (0.0,) * 3), turn @ inertia @ turn.T
-    )
+    return standard_from_com(_number(row, "mass", at, 0.0), _vector(row, "com", at, 3, (0.0,) * 3), turn @ inertia @ turn.T)
 
 
 def _capsule(item, parent, tail, at) -> Capsule:

@@ -117,9 +117,18 @@ class Robot:
             numbers = np.array([*joint.xyz, *joint.rotation, *joint.axis, joint.rotor_inertia, *self.links[i].inertial])
             if not np.isfinite(numbers).all():
                 raise RobotError(f"robot '{self.name}': joint '{joint.name}' or its link holds a number not finite")
+            R = np.reshape(joint.rotation, (3, 3))
+            if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0:
+                raise RobotError(f"robot '{self.name}': the rotation of joint '{joint.name}' is no rotation matrix")
+            if abs(np.linalg.norm(joint.axis) - 1.0) > 1e-6:
+                raise RobotError(f"robot '{self.name}': the axis of joint '{joint.name}' is no unit vector")
             if joint.lower > joint.upper:
                 raise RobotError(f"robot '{self.name}': joint '{joint.name}' has its lower limit above its upper one")
-        for what, names in (("joint", self.joint_names), ("link", self.link_names)):
+        for part in (*self.frames, *self.capsules):
+            if not -1 <= part.parent < self.dof:
+                raise RobotError(f"robot '{self.name}': a frame or capsule hangs on link {part.parent}, which is not there")
+        bodies = (self.base, *self.link_names, *(frame.name for frame in self.frames))
+        for what, names in (("joint", self.joint_names), ("link or frame", bodies)):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise RobotError(f"robot '{self.name}': the {what} name '{twice[0]}' is used twice")

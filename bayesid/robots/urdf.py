@@ -130,9 +130,7 @@ class _Reader:
             pending += [(joint, child, carrier, pose) for joint, child in reversed(children[name])]
         lost = [name for name in links if name not in reached]
         if lost:
-            raise RobotError(
-                f"{self.where}: the links {', '.join(lost)} form a loop, out of reach of the root '{base}'"
-            )
+            raise RobotError(f"{self.where}: the links {', '.join(lost)} form a loop, out of reach of the root '{base}'")
         if self.rounding > 1e-8:
             self.notes.append(f"angles up to {self.rounding:.1g} rad off a multiple of pi/2 taken as that")
         if not tree_joints:
@@ -353,9 +351,7 @@ def update_urdf(path, robot: Robot) -> str:
         for part in ("rotations", "translations", "axes")
     )
     if not same:
-        raise RobotError(
-            f"{path}: its joints and links are not those of robot '{robot.name}': read the robot from this file"
-        )
+        raise RobotError(f"{path}: its joints and links are not those of robot '{robot.name}': read the robot from this file")
     check_consistent(robot, "URDF")
     text = Path(path).read_bytes()
     root = ET.fromstring(text, ET.XMLParser(target=ET.TreeBuilder(insert_comments=True)))
@@ -414,9 +410,7 @@ def with_values(robot, inertials, rotor_inertias) -> Robot:
     if inertials.shape != (robot.dof, 10):
         raise RobotError(f"robot '{robot.name}': inertials have the shape {inertials.shape}, not ({robot.dof}, 10)")
     if rotor_inertias is not None and np.shape(rotor_inertias) != (robot.dof,):
-        raise RobotError(
-            f"robot '{robot.name}': rotor inertias have the shape {np.shape(rotor_inertias)}, not ({robot.dof},)"
-        )
+        raise RobotError(f"robot '{robot.name}': rotor inertias have the shape {np.shape(rotor_inertias)}, not ({robot.dof},)")
     return robot.with_inertials(inertials, rotor_inertias)
 
 

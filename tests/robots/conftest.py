@@ -125,7 +125,5 @@ def grow(seed):
         links.append(Link(f'部品 {i} "ß"', random_inertial(rng, size)))
         if rng.random() < 0.3:
             R = random_rotation(rng)
-            frames.append(
-                Frame(f"frame {i}", int(rng.integers(-1, i + 1)), (0.1, 0.2, 0.3), tuple(map(float, R.ravel())))
-            )
+            frames.append(Frame(f"frame {i}", int(rng.integers(-1, i + 1)), (0.1, 0.2, 0.3), tuple(map(float, R.ravel()))))
     return Robot(f"tree {seed}", tuple(joints), tuple(links), tuple(frames))

@@ -64,9 +64,7 @@ def test_panda_flange_is_where_its_published_dh_table_puts_it(kinematics):
     T = np.eye(4)
     for theta, ai, di, al in zip(q, a, d, alpha):
         ct, st, ca, sa = np.cos(theta), np.sin(theta), np.cos(al), np.sin(al)
-        T = T @ np.array(
-            [[ct, -st, 0, ai], [st * ca, ct * ca, -sa, -di * sa], [st * sa, ct * sa, ca, di * ca], [0, 0, 0, 1]]
-        )
+        T = T @ np.array([[ct, -st, 0, ai], [st * ca, ct * ca, -sa, -di * sa], [st * sa, ct * sa, ca, di * ca], [0, 0, 0, 1]])
     T[:3, 3] += 0.107 * T[:3, 2]
     np.testing.assert_allclose(kinematics.frame_pose(load_robot("panda"), q, "flange"), T, atol=1e-14)
 

@@ -30,9 +30,7 @@ def clearance(robot, q, kinematics):
     )
 
 
-@pytest.mark.parametrize(
-    "run", ["identification_data/ur-20_02_10-30sec_12harm", "validation_data/ur-20_01_17-ptp_10_points"]
-)
+@pytest.mark.parametrize("run", ["identification_data/ur-20_02_10-30sec_12harm", "validation_data/ur-20_01_17-ptp_10_points"])
 def test_no_pose_that_the_ur10e_took_counts_as_a_collision(run, ur10e_data, kinematics):
     rows = np.genfromtxt(ur10e_data / "dataset_ur10e" / f"{run}.csv", delimiter=",", usecols=range(1, 7))
     robot = load_robot("ur10e")

@@ -5,7 +5,7 @@ import pytest
 
 from bayesid import inertia
 from bayesid.robots import builtin_names, load_robot
-from bayesid.robots.describe import robot_report
+from bayesid.robots.describe import builtin_report, robot_report
 
 
 @pytest.mark.parametrize("name", builtin_names())
@@ -23,6 +23,13 @@ def test_the_pandas_impossible_link_is_named_with_its_eigenvalue_and_the_way_out
     smallest = float(inertia.min_eigenvalue(load_robot("panda").inertials[3]))
     assert f"the smallest eigenvalue of its pseudo-inertia is {smallest:.3g}" in text
     assert "robot.with_inertials(bayesid.inertia.nearest_consistent(robot.inertials))" in text
+
+
+def test_the_list_names_every_builtin_robot_and_the_impossible_link():
+    lines = builtin_report().splitlines()
+    assert [line.split()[0] for line in lines[1:]] == list(builtin_names())
+    assert [line.split()[0] for line in lines if "cannot exist" in line] == ["panda"]
+    assert "RRRRRRP" in next(line for line in lines if "6rp" in line)
 
 
 def test_following_the_advice_mends_the_robot():

@@ -66,8 +66,7 @@ def test_an_odd_model_has_the_engines_frames_and_mass_matrix(tmp_path, kinematic
         for name in ("stand", "clamp"):
             np.testing.assert_allclose(kinematics.frame_pose(robot, q, name)[:3, 3], data.body(name).xpos, atol=1e-14)
         slope = [
-            (kinematics.potential(robot, q + 1e-6 * e) - kinematics.potential(robot, q - 1e-6 * e)) / 2e-6
-            for e in np.eye(5)
+            (kinematics.potential(robot, q + 1e-6 * e) - kinematics.potential(robot, q - 1e-6 * e)) / 2e-6 for e in np.eye(5)
         ]
         np.testing.assert_allclose(slope, data.qfrc_bias, atol=1e-7)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesid.errors import RobotError
-from bayesid.robots import Joint, Link, Robot, builtin_names, load_robot, read_robot_toml, urdf_text
+from bayesid.robots import Frame, Joint, Link, Robot, builtin_names, load_robot, read_robot_toml, urdf_text
 from bayesid.robots.describe import robot_report
 from bayesid.robots.placement import cos_sin, rotation_from_rpy, rpy_from_rotation
 from bayesid.robots.urdf import robot_from_urdf
@@ -70,12 +70,14 @@ def test_frames_are_found_by_name_and_links_count_as_frames():
             (LINK,),
             "joint 'j' has its lower limit above its upper one",
         ),
+        ((Joint("j", "revolute", -1, axis=(0, 0, 2)),), (LINK,), "the axis of joint 'j' is no unit vector"),
+        ((Joint("j", "revolute", -1, rotation=(1, 0, 0, 0, 1, 0, 0, 0, -1)),), (LINK,), "'j' is no rotation matrix"),
         (
             (Joint("j", "revolute", -1), Joint("j", "revolute", 0)),
             (LINK, Link("k")),
             "the joint name 'j' is used twice",
         ),
-        ((Joint("j", "revolute", -1), Joint("k", "revolute", 0)), (LINK, LINK), "the link name 'l' is used twice"),
+        ((Joint("j", "revolute", -1), Joint("k", "revolute", 0)), (LINK, LINK), "the link or frame name 'l' is used twice"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(joints, links, message):
@@ -83,10 +85,32 @@ def test_parts_that_do_not_fit_are_refused(joints, links, message):
         Robot("r", joints, links)
 
 
+def test_frames_hang_on_links_that_exist_under_names_of_their_own():
+    joint = Joint("j", "revolute", -1)
+    with pytest.raises(RobotError, match="a frame or capsule hangs on link 1, which is not there"):
+        Robot("r", (joint,), (LINK,), (Frame("f", 1),))
+    with pytest.raises(RobotError, match="the link or frame name 'l' is used twice"):
+        Robot("r", (joint,), (LINK,), (Frame("l", 0),))
+
+
+def test_a_chain_of_a_thousand_fixed_links_is_folded():
+    parts = ['<link name="l0"/>']
+    for i in range(1, 1001):
+        kind = "revolute" if i == 1 else "fixed"
+        parts.append(
+            f'<link name="l{i}"><inertial><mass value="1"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
+            f'</inertial></link><joint name="j{i}" type="{kind}"><parent link="l{i - 1}"/><child link="l{i}"/>'
+            '<origin xyz="0.001 0 0"/><axis xyz="0 0 1"/></joint>'
+        )
+    robot = robot_from_urdf(f'<robot name="chain">{"".join(parts)}</robot>')
+    k = np.arange(1000) * 1e-3
+    expected = [1000.0, k.sum(), 0, 0, 0, 0, 0, (k**2).sum(), 0, (k**2).sum()]
+    np.testing.assert_allclose(robot.inertials[0], expected, rtol=1e-10, atol=1e-9)
+    assert (robot.dof, len(robot.frames)) == (1, 999)
+
+
 angles = st.floats(-10.0, 10.0)
-names = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Co", "Cn", "Zl", "Zp")), min_size=1, max_size=8
-)
+names = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Co", "Cn", "Zl", "Zp")), min_size=1, max_size=8)
 tiny_to_huge = st.floats(-9.0, 9.0).map(lambda power: 10.0**power)
 
 
@@ -106,9 +130,7 @@ def test_angles_near_a_right_angle_are_right_angles(quarter, error):
     np.testing.assert_allclose((c, s), (np.cos(quarter * np.pi / 2), np.sin(quarter * np.pi / 2)), atol=1e-12)
 
 
-@given(
-    name=names, joint=names, link=names, mass=tiny_to_huge, size=tiny_to_huge, reach=tiny_to_huge, rotor=tiny_to_huge
-)
+@given(name=names, joint=names, link=names, mass=tiny_to_huge, size=tiny_to_huge, reach=tiny_to_huge, rotor=tiny_to_huge)
 @settings(max_examples=100, deadline=None)
 def test_any_name_and_any_size_survive_being_written_and_read(name, joint, link, mass, size, reach, rotor):
     moment = mass * size**2

@@ -61,9 +61,7 @@ def agree(robot, text, kinematics, seed, tolerance=1e-12):
         M = kinematics.mass_matrix(rigid, q)
         np.testing.assert_allclose(M, reference.mass_matrix(q), rtol=0, atol=tolerance * np.abs(M).max())
         for name in (*robot.link_names, *(frame.name for frame in robot.frames)):
-            np.testing.assert_allclose(
-                kinematics.frame_pose(robot, q, name), reference.frame(q, name), atol=50 * tolerance
-            )
+            np.testing.assert_allclose(kinematics.frame_pose(robot, q, name), reference.frame(q, name), atol=50 * tolerance)
     q0, q1 = rng.uniform(-1, 1, (2, robot.dof))
     change = kinematics.potential(robot, q1) - kinematics.potential(robot, q0)
     expected = reference.potential(q1) - reference.potential(q0)
@@ -188,9 +186,7 @@ def test_other_parameters_can_be_written_in_place_of_the_nominal_ones():
 
 
 def test_impossible_bodies_are_not_written():
-    with pytest.raises(
-        RobotError, match=r"'panda', link 'link4': its principal moments .* break the triangle inequality"
-    ):
+    with pytest.raises(RobotError, match=r"'panda', link 'link4': its principal moments .* break the triangle inequality"):
         urdf_text(load_robot("panda"))
     robot = load_robot("ur5e")
     inertials = robot.inertials.copy()
@@ -276,9 +272,7 @@ def test_base_fixed_links_stay_as_frames_of_the_base_and_their_mass_does_not_cou
 
 
 def test_unknown_limits_are_infinite_and_said_to_be():
-    robot = robot_from_urdf(
-        EASY.replace('<limit lower="-1" upper="1" effort="5" velocity="2"/>', '<limit effort="0"/>')
-    )
+    robot = robot_from_urdf(EASY.replace('<limit lower="-1" upper="1" effort="5" velocity="2"/>', '<limit effort="0"/>'))
     assert np.isinf([robot.joints[0].lower, robot.joints[0].torque, robot.joints[0].velocity]).all()
     assert "joint 'turn': effort limit 0 taken as unknown" in robot.notes
     assert "joint 'turn': no position limits, though it is revolute" in robot.notes
