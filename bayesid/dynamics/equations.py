@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from bayesid.dynamics.kinematics import Motion, Pose, motion, pose
-from bayesid.dynamics.spatial import cross, dot, over_tree, rotate
+from bayesid.dynamics.spatial import cross, dot, over_tree, rotate, stage
 
 
 class _Inertia(NamedTuple):
@@ -37,8 +37,8 @@ def inverse_dynamics(robot, q, qd, qdd, inertials=None, rotor_inertias=None, gra
 
 def mass_and_bias(robot, q, qd, inertials=None, rotor_inertias=None, gravity=None):
     """Mass matrix (n, n, *batch) and C qd + g (n, *batch) at half the cost of asking for each: what simulations need."""
-    at = jax.lax.optimization_barrier(pose(robot, q))
-    body = jax.lax.optimization_barrier(_world_inertia(robot, at, inertials))
+    at = pose(robot, q)
+    body = _world_inertia(robot, at, inertials)
     moving = motion(robot, at, qd, jnp.zeros_like(qd), gravity)
     return _joint_inertia(robot, at, body, rotor_inertias, q), _joint_forces(robot, at, body, moving)
 
@@ -117,26 +117,22 @@ def potential_energy(robot, q, inertials=None, gravity=None):
 
 
 def _world_inertia(robot, at: Pose, inertials) -> _Inertia:
-    rank = at.origin.ndim - 2
     values = jnp.asarray(robot.inertials if inertials is None else inertials)
-    values = values.reshape(*values.shape, *(1,) * (rank + 2 - values.ndim))
-    mass = jnp.broadcast_to(values[:, 0], at.origin[:, 0].shape)
-    xx, xy, xz, yy, yz, zz = (values[:, k] for k in range(4, 10))
+    return _at_origin(at.transform, values.reshape(*values.shape, *(1,) * (at.origin.ndim - values.ndim)))
+
+
+@stage
+def _at_origin(transform, inertials) -> _Inertia:
+    """Inertia of every link at the world's origin from its standard parameters (n, 10, *batch or ones)."""
+    p, r = transform[:, :, 0], transform[:, :, 1:]
+    eye = jnp.eye(3).reshape(1, 3, 3, *(1,) * (p.ndim - 2))
+    mass = jnp.broadcast_to(inertials[:, 0], p[:, 0].shape)
+    c = rotate(r, inertials[:, 1:4])
+    xx, xy, xz, yy, yz, zz = (inertials[:, k] for k in range(4, 10))
     local = jnp.stack([jnp.stack([xx, xy, xz], 1), jnp.stack([xy, yy, yz], 1), jnp.stack([xz, yz, zz], 1)], 1)
-    r, p = at.rotation, at.origin
-    c = rotate(r, jnp.broadcast_to(values[:, 1:4], p.shape))
-    half = jnp.sum(r[:, :, :, None] * local[:, None], axis=2)
-    moment = jnp.sum(half[:, :, None] * r[:, None], axis=3)
-    eye = jnp.eye(3).reshape(1, 3, 3, *(1,) * rank)
-    m = mass[:, None, None]
-    outer = p[:, :, None] * c[:, None]
-    moment = (
-        moment
-        + eye * (mass * dot(p, p) + 2.0 * dot(p, c))[:, None, None]
-        - m * p[:, :, None] * p[:, None]
-        - outer
-        - jnp.swapaxes(outer, 1, 2)
-    )
+    moment = jnp.sum(jnp.sum(r[:, :, :, None] * local[:, None], axis=2)[:, :, None] * r[:, None], axis=3)
+    outer = p[:, :, None] * (c + 0.5 * mass[:, None] * p)[:, None]
+    moment = moment + eye * (mass * dot(p, p) + 2.0 * dot(p, c))[:, None, None] - outer - jnp.swapaxes(outer, 1, 2)
     return _Inertia(mass, c + mass[:, None] * p, moment)
 
 
@@ -145,12 +141,17 @@ def _composite(robot, body: _Inertia) -> _Inertia:
 
 
 def _joint_forces(robot, at: Pose, body: _Inertia, moving: Motion):
+    angular, linear = (over_tree(robot.ancestors.T, part) for part in _body_wrenches(body, moving))
+    return dot(at.angular, angular) + dot(at.linear, linear)
+
+
+@stage
+def _body_wrenches(body: _Inertia, moving: Motion):
+    """Moment and force (n, 3, *batch) at the world's origin that each link needs: I A + V x* I V."""
     angular, linear = body.times(moving.wd, moving.vd)
     h_angular, h_linear = body.times(moving.w, moving.v)
     angular = angular + cross(moving.w, h_angular) + cross(moving.v, h_linear)
-    linear = linear + cross(moving.w, h_linear)
-    angular, linear = over_tree(robot.ancestors.T, angular), over_tree(robot.ancestors.T, linear)
-    return dot(at.angular, angular) + dot(at.linear, linear)
+    return angular, linear + cross(moving.w, h_linear)
 
 
 def _rotor(robot, rotor_inertias, q):
