@@ -14,8 +14,9 @@ from bayesid.signals import Samples
 class Validation:
     """Agreement of predicted and unfiltered measured torque, each (n,).
 
-    `rms` [N m]; `nrmse` rms over the standard deviation of the measured torque; `r2`; `coverage95` share of samples inside the 95 % band,
-    `coverage95_moving` and `coverage95_still` the same while the joint moves and stands still (NaN where it never does).
+    `rms` [N m]; `nrmse` rms over the standard deviation of the measured torque; `r2`; `coverage95` share of samples inside
+    the 95 % band, `coverage95_moving` and `coverage95_still` the same while the joint moves and stands still (NaN where it
+    never does). `time` (N,) [s], `measured` (N, n) and `prediction` are what was compared.
     """
 
     rms: np.ndarray
@@ -24,6 +25,7 @@ class Validation:
     coverage95: np.ndarray
     coverage95_moving: np.ndarray
     coverage95_still: np.ndarray
+    time: np.ndarray
     prediction: Prediction
     measured: np.ndarray
     source: dict
@@ -52,6 +54,7 @@ def validate(estimate: Estimate, samples: Samples) -> Validation:
         coverage95=inside.mean(axis=0),
         coverage95_moving=_share(inside, samples.moving),
         coverage95_still=_share(inside, ~samples.moving),
+        time=samples.time,
         prediction=prediction,
         measured=measured,
         source=dict(samples.source),

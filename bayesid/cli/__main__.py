@@ -1,0 +1,5 @@
+import sys
+
+from bayesid.cli.main import main
+
+sys.exit(main())

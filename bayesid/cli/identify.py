@@ -1,0 +1,143 @@
+"""bayesid identify: the main job."""
+
+from __future__ import annotations
+
+from bayesid.cli.options import (
+    COVARIANCES,
+    METHODS,
+    Progress,
+    add_common,
+    add_log_options,
+    data_part,
+    read_gains,
+    read_samples,
+    show_warnings,
+    table,
+)
+
+
+def add_arguments(parser):
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="log file, with its window if wanted: run.csv@635:3510")
+    add_log_options(parser)
+    group = parser.add_argument_group("estimation")
+    group.add_argument("--validate", action="append", default=[], metavar="LOG", help="held-out log (may be repeated)")
+    group.add_argument("--method", choices=METHODS, default="lmi", help="estimator (default lmi: physically consistent)")
+    group.add_argument("--covariance", choices=COVARIANCES, default="hac", help="what is assumed of residuals (default hac)")
+    group.add_argument("--friction", default="coulomb-offset", metavar="LAW", help="friction law (default coulomb-offset)")
+    group.add_argument("--no-rotor", action="store_true", help="no rotor inertias: they are part of the links")
+    group.add_argument(
+        "--mass-bounds", action="append", default=[], metavar="LINK=LOW:HIGH", help="bounds on a link's mass [kg]"
+    )
+    group.add_argument("--total-mass", metavar="LOW:HIGH", help="bounds on the mass in motion [kg]")
+    group.add_argument("--pull", type=float, default=0.0, metavar="W", help="weight of the entropic pull to the nominal model")
+    group.add_argument("--draws", type=int, default=200, metavar="N", help="bootstrap draws of method lmi (default 200)")
+    group.add_argument("--max-nrmse", type=float, metavar="X", help="exit 1 when a held-out joint's NRMSE is above X")
+    add_common(parser)
+
+
+def run(args):
+    from bayesid.errors import DataError
+
+    show_warnings(args.quiet)
+    if args.draws < 20 and args.method == "lmi":
+        raise DataError(f"--draws {args.draws}: intervals need at least 20 bootstrap draws")
+    constraints = _constraints(args)
+    progress = Progress(args.quiet)
+    progress.stage("reading", "read")
+    from bayesid.robots import load_robot
+
+    robot = load_robot(args.robot)
+    gains, gain_covariance = read_gains(args.drive_gains, robot)
+    logs, runs = read_samples(args.logs, args, robot)
+    _, held_out = read_samples(args.validate, args, robot)
+
+    progress.stage("compiling", "compile")
+    from bayesid.models import Model
+    from bayesid.regression import COVARIANCES, identify
+
+    model = Model(robot, args.friction, rotor=not args.no_rotor)
+    _ = model.base
+
+    progress.stage("solving", "solve")
+    found = identify(
+        model,
+        runs,
+        gains=gains,
+        gain_covariance=gain_covariance,
+        method=args.method,
+        covariance=COVARIANCES[args.covariance](),
+        constraints=constraints,
+        validation=held_out,
+        draws=args.draws,
+        seed=args.seed,
+    )
+    return finish(args, found, data_part(logs, runs), progress)
+
+
+def finish(args, found, data, progress, extra=None):
+    """Print and write an identification; the exit status."""
+    from bayesid.report.identification import fit_table, identification_document, identification_files, summary_lines
+    from bayesid.results import json_text, write_folder
+
+    document = {**identification_document(found, data, {}), **(extra or {})}
+    if args.out:
+        progress.stage("writing the report", "report")
+
+        def fill(folder):
+            identification_files(found, document, folder)
+            _write_robot(args, found, folder)
+            found.estimate.save(folder / "estimate.json")
+            found.base.save(folder / "base.json")
+            document["timing_s"] = progress.done()
+            (folder / "result.json").write_text(json_text(document), encoding="utf-8")
+
+        write_folder(args.out, fill)
+    else:
+        document["timing_s"] = progress.done()
+    if args.json:
+        print(json_text(document))
+    else:
+        print("\n".join(summary_lines(document)))
+        print()
+        print(table(*fit_table(document)))
+        if args.out:
+            print(f"\nwrote {args.out}: result.json, estimate.json, report.html")
+    limit = getattr(args, "max_nrmse", None)
+    missed = limit is not None and any(v > limit for run in document["validation"] for v in run["nrmse"])
+    return 1 if missed else 0
+
+
+def _write_robot(args, found, folder):
+    """The identified robot as URDF, in the user's own file's form where there is one; refused when not consistent."""
+    from pathlib import Path
+
+    from bayesid.robots import update_urdf, urdf_text
+
+    if found.min_eigenvalue is None:
+        return
+    inertials, rotors, _ = found.model.split(found.estimate.mean)
+    robot = found.model.robot.with_inertials(inertials, rotors)
+    source = Path(getattr(args, "robot", ""))
+    text = update_urdf(source, robot) if source.suffix == ".urdf" else urdf_text(robot)
+    (folder / "identified.urdf").write_text(text, encoding="utf-8")
+
+
+def _constraints(args):
+    from bayesid.errors import DataError
+    from bayesid.regression.physical import Constraints
+
+    def bounds(text, option):
+        low, _, high = text.partition(":")
+        try:
+            return float(low), float(high)
+        except ValueError:
+            raise DataError(f"{option} {text}: not LOW:HIGH in kg") from None
+
+    masses = []
+    for text in args.mass_bounds:
+        link, equals, rest = text.partition("=")
+        if not equals:
+            raise DataError(f"--mass-bounds {text}: not LINK=LOW:HIGH in kg")
+        masses.append((link, *bounds(rest, "--mass-bounds")))
+    total = bounds(args.total_mass, "--total-mass") if args.total_mass else None
+    return Constraints(tuple(masses), total, args.pull)

@@ -1,0 +1,72 @@
+"""Entry point. A command's module is imported only when that command runs, so that help and errors come at once."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from pathlib import Path
+
+import bayesid
+from bayesid.errors import BayesidError
+
+COMMANDS = {
+    "demo": ("bayesid.cli.demo", "the main job on an embedded example: simulate a log, identify, report"),
+    "robots": ("bayesid.cli.robots", "list the built-in robots, or show one with its limits and consistency check"),
+    "datasets": ("bayesid.cli.datasets", "list public recordings, or fetch one"),
+    "identify": ("bayesid.cli.identify", "identify a robot from its logs"),
+    "validate": ("bayesid.cli.validate", "judge a result on further logs"),
+    "report": ("bayesid.cli.report", "write the HTML report of a result again"),
+}
+
+
+def main(argv=None) -> int:
+    """Run one command. Returns 0 done, 1 done but a stated goal was missed, 2 bad input."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser()
+    if not argv or argv[0] not in COMMANDS:
+        parser.parse_args(argv or ["--help"])
+        return 2
+    module = importlib.import_module(COMMANDS[argv[0]][0])
+    command = argparse.ArgumentParser(
+        prog=f"bayesid {argv[0]}",
+        description=COMMANDS[argv[0]][1].capitalize() + ".",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(command)
+    args = command.parse_args(argv[1:])
+    _cache_compilations()
+    try:
+        return module.run(args)
+    except BayesidError as error:
+        print(f"bayesid {argv[0]}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print(f"bayesid {argv[0]}: interrupted, nothing written", file=sys.stderr)
+        return 130
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="bayesid",
+        description="Identifies robot manipulators from logged data and says how sure it is.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="commands:\n"
+        + "\n".join(f"  {name:<12} {text}" for name, (_, text) in COMMANDS.items())
+        + "\n\n'bayesid COMMAND --help' tells more. Exit status: 0 done, 1 done but a stated goal was missed, 2 bad input.",
+    )
+    parser.add_argument("command", choices=tuple(COMMANDS), metavar="COMMAND", help="one of those below")
+    parser.add_argument("--version", action="version", version=f"bayesid {bayesid.__version__}")
+    return parser
+
+
+def _cache_compilations():
+    """Keep JAX's compiled functions between runs, unless the user has chosen a place for them."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(base) / "bayesid" / "jax"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")

@@ -1,0 +1,143 @@
+"""Options and steps that several commands share."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from pathlib import Path
+
+from bayesid.errors import DataError
+
+METHODS = ("ols", "wls", "gls", "robust", "lmi")
+COVARIANCES = ("hac", "ar", "bootstrap", "white")
+
+
+def add_common(parser, *, out: bool = True) -> None:
+    """--out, --json, --seed, --quiet."""
+    group = parser.add_argument_group("common options")
+    if out:
+        group.add_argument("--out", metavar="DIR", help="folder for the results, written whole or not at all")
+    group.add_argument("--json", action="store_true", help="print the result document on standard output, nothing else")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything random (default 0)")
+    group.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+
+def add_log_options(parser, *, robot: bool = True) -> None:
+    """Options that say how logs are read and turned into samples."""
+    group = parser.add_argument_group("logs")
+    if robot:
+        group.add_argument("--robot", required=True, metavar="R", help="built-in name, or a URDF, MJCF or TOML file")
+    group.add_argument("--schema", required=robot, metavar="S", help="preset (see 'bayesid datasets list') or TOML file")
+    group.add_argument("--drive-gains", metavar="K", help="N m/A per joint, comma-separated, or a drive-gains result")
+    group.add_argument("--rows", metavar="A:B", help="rows to use of every log, from 1, both included (also LOG@A:B)")
+    group.add_argument("--effort", choices=("auto", "torque", "current"), default="auto", help="channel to explain")
+    group.add_argument("--cutoff", type=float, metavar="HZ", help="low-pass cutoff (default: from the motion)")
+    group.add_argument("--drop-bad-rows", action="store_true", help="read a log with corrupt rows and say what was dropped")
+
+
+def read_samples(paths, args, robot, schema=None):
+    """(logs, samples) of several files, checked against the robot."""
+    from bayesid.logs import check_robot, load_schema, read_log
+    from bayesid.signals import samples_from_log
+
+    schema = load_schema(schema or args.schema)
+    logs, runs = [], []
+    for path in paths:
+        name = str(path)
+        if args.rows and "@" not in name:
+            name = f"{name}@{args.rows}"
+        log = check_robot(read_log(name, schema, drop_bad_rows=args.drop_bad_rows), robot)
+        logs.append(log)
+        runs.append(samples_from_log(log, effort=args.effort, cutoff=args.cutoff))
+    return logs, runs
+
+
+def read_gains(text, robot):
+    """Drive gains (n,) and their covariance (n, n) or None, from comma-separated numbers or a drive-gains result."""
+    import numpy as np
+
+    if text is None:
+        return None, None
+    if Path(text).exists():
+        from bayesid.results import Estimate
+
+        estimate = Estimate.load(Path(text) / "estimate.json" if Path(text).is_dir() else text)
+        names = [f"{joint}.drive_gain" for joint in robot.joint_names]
+        missing = [name for name in names if name not in estimate.names]
+        if missing:
+            raise DataError(f"{text}: holds no {missing[0]}; give a result of 'bayesid drive-gains' for robot '{robot.name}'")
+        gains = estimate.select(names)
+        return np.array(gains.mean), np.array(gains.covariance)
+    try:
+        values = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        raise DataError(
+            f"--drive-gains {text}: neither a file nor comma-separated numbers; give one gain in N m/A per joint"
+        ) from None
+    if len(values) != robot.dof:
+        raise DataError(f"--drive-gains has {len(values)} values, robot '{robot.name}' has {robot.dof} joints")
+    return values, None
+
+
+class Progress:
+    """Names the stage at hand on standard error, once the job has lasted a second; keeps the time of each stage."""
+
+    def __init__(self, quiet: bool):
+        self._quiet = quiet
+        self._start = self._last = time.monotonic()
+        self.seconds: dict[str, float] = {}
+        self._name = None
+
+    def stage(self, name: str, key: str) -> None:
+        """Close the stage before and begin another; `key` is its name in `timing_s`."""
+        self._close()
+        self._name, self._key, self._last = name, key, time.monotonic()
+        if not self._quiet and self._last - self._start > 1.0:
+            print(f"bayesid: {name} ({self._last - self._start:.0f} s)", file=sys.stderr, flush=True)
+
+    def done(self) -> dict:
+        """Seconds per stage and in total."""
+        self._close()
+        self._name = None
+        return {**self.seconds, "total": time.monotonic() - self._start}
+
+    def _close(self):
+        if self._name is not None:
+            self.seconds[self._key] = self.seconds.get(self._key, 0.0) + time.monotonic() - self._last
+
+
+def show_warnings(quiet: bool) -> None:
+    """Print the package's warnings as one line each, and only once."""
+
+    def line(message, category, filename, lineno, file=None, text=None):
+        if not quiet:
+            print(f"bayesid: warning: {message}", file=sys.stderr)
+
+    warnings.showwarning = line
+
+
+def data_part(logs, runs) -> list[dict]:
+    """The `data` part of a result document."""
+    return [
+        {
+            "path": log.path,
+            "sha256": log.sha256,
+            "rows": list(log.rows),
+            "samples": len(run),
+            "duration_s": run.duration,
+            "steps": list(run.steps),
+            "notes": list(log.notes),
+        }
+        for log, run in zip(logs, runs, strict=True)
+    ]
+
+
+def table(head, rows) -> str:
+    """Plain text table; numbers are formatted by the caller."""
+    cells = [tuple(map(str, head)), *[tuple(map(str, row)) for row in rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    lines = [
+        "  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))) for row in cells
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,99 @@
+"""bayesid validate: judge a result on further logs."""
+
+from __future__ import annotations
+
+from bayesid.cli.options import Progress, add_common, add_log_options, read_samples, show_warnings, table
+
+
+def add_arguments(parser):
+    parser.add_argument("result", metavar="RESULT", help="result folder, or its estimate.json")
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="log that the result was not fitted to")
+    add_log_options(parser, robot=False)
+    group = parser.add_argument_group("goals")
+    group.add_argument("--max-nrmse", type=float, metavar="X", help="exit 1 when a joint's NRMSE is above X")
+    group.add_argument("--min-coverage", type=float, metavar="P", help="exit 1 when a joint's 95 %% band covers less than P")
+    add_common(parser)
+
+
+def run(args):
+    from pathlib import Path
+
+    import bayesid
+    from bayesid.errors import ResultError
+    from bayesid.report import html_page, residual_figure, table_section, torque_figure
+    from bayesid.report.page import figure_section
+    from bayesid.results import RESULT_SCHEMA, Estimate, json_text, write_folder
+
+    show_warnings(args.quiet)
+    progress = Progress(args.quiet)
+    progress.stage("reading", "read")
+    path = Path(args.result)
+    estimate = Estimate.load(path / "estimate.json" if path.is_dir() else path)
+    model = getattr(estimate.predictor, "model", None)
+    if model is None:
+        raise ResultError(f"{args.result}: this estimate predicts no torque, so there is nothing to validate")
+    if args.schema is None:
+        raise ResultError("name the schema of the logs with --schema")
+    logs, runs = read_samples(args.logs, args, model.robot)
+    if args.drive_gains:
+        import dataclasses
+
+        from bayesid.cli.options import read_gains
+
+        gains, _ = read_gains(args.drive_gains, model.robot)
+        estimate = dataclasses.replace(estimate, predictor=dataclasses.replace(estimate.predictor, gains=gains))
+    progress.stage("predicting", "solve")
+    from bayesid.regression import validate
+
+    found = [validate(estimate, samples) for samples in runs]
+    joints = model.robot.joint_names
+    document = {
+        "bayesid": bayesid.__version__,
+        "schema": RESULT_SCHEMA,
+        "command": "validate",
+        "robot": model.robot.name,
+        "joints": list(joints),
+        "result": str(args.result),
+        "validation": [v.to_dict() for v in found],
+        "timing_s": progress.done(),
+    }
+    head = ("joint", "rms [N m]", "nrmse", "R2", "in band", "moving", "still")
+    tables = [(v.source.get("path") or "run", [_row(v, j, joint) for j, joint in enumerate(joints)]) for v in found]
+    if args.out:
+
+        def fill(folder):
+            sections = []
+            for (name, rows), v in zip(tables, found, strict=True):
+                sections += [
+                    table_section(f"Prediction of {name}", head, rows),
+                    figure_section("Torque", torque_figure(v.time, v.measured, v.prediction, joints)),
+                    figure_section("Residual", residual_figure(v.time, v.measured - v.prediction.mean, joints)),
+                ]
+            page = html_page(f"Validation of {args.result}", f"Robot {model.robot.name}.", sections)
+            (folder / "report.html").write_text(page, encoding="utf-8")
+            (folder / "result.json").write_text(json_text(document), encoding="utf-8")
+
+        write_folder(args.out, fill)
+    if args.json:
+        print(json_text(document))
+    else:
+        for name, rows in tables:
+            print(f"{name}\n{table(head, rows)}\n")
+    missed = any(
+        (args.max_nrmse is not None and (v.nrmse > args.max_nrmse).any())
+        or (args.min_coverage is not None and (v.coverage95 < args.min_coverage).any())
+        for v in found
+    )
+    return 1 if missed else 0
+
+
+def _row(v, j, joint):
+    return (
+        joint,
+        f"{v.rms[j]:.3g}",
+        f"{v.nrmse[j]:.1%}",
+        f"{v.r2[j]:.4f}",
+        f"{v.coverage95[j]:.1%}",
+        f"{v.coverage95_moving[j]:.1%}",
+        f"{v.coverage95_still[j]:.1%}" if v.coverage95_still[j] == v.coverage95_still[j] else "-",
+    )
