@@ -52,9 +52,7 @@ class BagTable:
             if joints is None:
                 joints, lengths = names, [len(f) for f in fields]
                 if not joints or any(length not in (0, len(joints)) for length in lengths):
-                    raise LogError(
-                        f"{path} message 1: {len(joints)} joint names, but {lengths} values of {', '.join(FIELDS)}"
-                    )
+                    raise LogError(f"{path} message 1: {len(joints)} joint names, but {lengths} values of {', '.join(FIELDS)}")
             if [len(f) for f in fields] != lengths or sorted(names) != sorted(joints):
                 raise LogError(f"{path} message {k + 1}: other joints or fields than in message 1: split the bag")
             order = [names.index(name) for name in joints] if names != joints else slice(None)

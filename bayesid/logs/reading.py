@@ -100,9 +100,7 @@ def split_window(path: str | Path) -> tuple[str, int, int | None]:
         return text, 1, None
     match = re.fullmatch(r"(\d*):(\d*)", window)
     if not match or not name:
-        raise LogError(
-            f"{text}: the window after @ must read first:last, rows counted from 1, for example run.csv@635:3510"
-        )
+        raise LogError(f"{text}: the window after @ must read first:last, rows counted from 1, for example run.csv@635:3510")
     first = int(match[1]) if match[1] else 1
     last = int(match[2]) if match[2] else None
     if first < 1 or (last is not None and last < first):
@@ -156,9 +154,7 @@ class _Source:
         else:
             self.table = open_table(path, schema.header, schema.delimiters)
         if self.table.names is not None and not schema.header:
-            raise LogError(
-                f"{path}: its columns have names, schema '{schema.name}' gives numbers: use a schema with names"
-            )
+            raise LogError(f"{path}: its columns have names, schema '{schema.name}' gives numbers: use a schema with names")
         self.joint_names: tuple[str, ...] | None = None
         self.channels: dict[str, list[int]] = {}
         self.scales: dict[str, np.ndarray] = {}
@@ -174,9 +170,7 @@ class _Source:
                 raise LogError(f"{path}: {len(self.channels[name])} columns of {name} but {n} of position")
             units = columns.units if len(columns.units) == n else columns.units[:1] * n
             if len(columns.units) not in (1, n):
-                raise LogError(
-                    f"{path}: schema '{schema.name}' gives {len(columns.units)} units of {name} for {n} joints"
-                )
+                raise LogError(f"{path}: schema '{schema.name}' gives {len(columns.units)} units of {name} for {n} joints")
             self.scales[name] = np.array([UNITS[name][unit] for unit in units])
         self._kelvin = np.array([u == "K" for u in dict(schema.channels).get("temperature", Columns(("degC",))).units])
         self.time_columns = self._time_columns()
@@ -244,9 +238,7 @@ class _Source:
         for column in self.schema.time:
             if isinstance(column, int):
                 if column > self.table.width:
-                    raise LogError(
-                        f"{self.path}: column {column} (time) is missing: the file has {self.table.width} columns"
-                    )
+                    raise LogError(f"{self.path}: column {column} (time) is missing: the file has {self.table.width} columns")
                 found.append(column - 1)
             elif column not in self.table.names:
                 shown = ", ".join(self.table.names[:8]) + (", ..." if self.table.width > 8 else "")
@@ -255,9 +247,7 @@ class _Source:
                 found.append(self.table.names.index(column))
         return tuple(found)
 
-    def read(
-        self, first: int, last: int | None, drop: bool, dropped: list[str]
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def read(self, first: int, last: int | None, drop: bool, dropped: list[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Blocks (rows, columns) of raw numbers with their row numbers, cell by cell checked."""
         for block in self.table.blocks(self.columns, first):
             count = len(block.values)

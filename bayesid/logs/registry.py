@@ -154,9 +154,7 @@ def mirror(data: str | Path | None = None) -> Path | None:
         return None
     path = Path(given)
     if not path.is_dir():
-        raise LogError(
-            f"{path}: no such folder of recordings (from {'--data' if data is not None else 'BAYESID_DATA'})"
-        )
+        raise LogError(f"{path}: no such folder of recordings (from {'--data' if data is not None else 'BAYESID_DATA'})")
     return path
 
 
@@ -216,9 +214,7 @@ def _download(about: Card, file: DataFile, source: str) -> Path:
         partial.replace(path)
     except (urllib.error.URLError, OSError) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-        raise LogError(
-            f"{url}: cannot be downloaded: {reason}; name a local mirror with --data or BAYESID_DATA"
-        ) from None
+        raise LogError(f"{url}: cannot be downloaded: {reason}; name a local mirror with --data or BAYESID_DATA") from None
     finally:
         partial.unlink(missing_ok=True)
     return path

@@ -98,9 +98,7 @@ def load_schema(name_or_path: str | Path | Schema) -> Schema:
     else:
         path = Path(name_or_path)
         if path.suffix != ".toml":
-            raise LogError(
-                f"no schema preset '{name_or_path}': choose one of {', '.join(schema_names())}, or name a TOML file"
-            )
+            raise LogError(f"no schema preset '{name_or_path}': choose one of {', '.join(schema_names())}, or name a TOML file")
         if not path.is_file():
             raise LogError(f"{path}: no such schema file")
     try:
@@ -124,13 +122,9 @@ def _schema(table: dict, where: str, stem: str) -> Schema:
     if not isinstance(header, bool):
         raise LogError(f"schema {where}: header must be true or false")
     delimiters = table.get("delimiter", ",")
-    delimiters = (
-        (delimiters,) if isinstance(delimiters, str) else tuple(delimiters) if isinstance(delimiters, list) else ()
-    )
+    delimiters = (delimiters,) if isinstance(delimiters, str) else tuple(delimiters) if isinstance(delimiters, list) else ()
     if not delimiters or any(d not in DELIMITERS for d in delimiters):
-        raise LogError(
-            f"schema {where}: delimiter must be one of {', '.join(map(repr, DELIMITERS))}, or a list of them"
-        )
+        raise LogError(f"schema {where}: delimiter must be one of {', '.join(map(repr, DELIMITERS))}, or a list of them")
     if "position" not in table:
         raise LogError(f"schema {where}: 'position' is missing: a log needs positions")
     channels = tuple((name, _columns(table[name], name, header, joints, where)) for name in CHANNELS if name in table)
@@ -168,9 +162,7 @@ def _schema(table: dict, where: str, stem: str) -> Schema:
 
 def _clock(entry, header: bool, where: str) -> tuple[tuple | None, str, float | None]:
     if not isinstance(entry, dict):
-        raise LogError(
-            f"schema {where}: 'time' is missing: give column and unit, or rate in Hz when the file has no clock"
-        )
+        raise LogError(f"schema {where}: 'time' is missing: give column and unit, or rate in Hz when the file has no clock")
     unknown = sorted(set(entry) - {"column", "columns", "unit", "rate"})
     if unknown:
         raise LogError(f"schema {where}: time has the unknown entry '{unknown[0]}'; known are column, unit, rate")
@@ -199,9 +191,7 @@ def _columns(entry, channel: str, header: bool, joints: int | None, where: str) 
         raise LogError(f"schema {where}: {channel} must be a table with columns and unit")
     unknown = sorted(set(entry) - {"columns", "unit", "optional"})
     if unknown:
-        raise LogError(
-            f"schema {where}: {channel} has the unknown entry '{unknown[0]}'; known are columns, unit, optional"
-        )
+        raise LogError(f"schema {where}: {channel} has the unknown entry '{unknown[0]}'; known are columns, unit, optional")
     if "unit" not in entry:
         raise LogError(f"schema {where}: {channel} has no unit; choose from {', '.join(UNITS[channel])}")
     units = entry["unit"]
@@ -222,9 +212,7 @@ def _columns(entry, channel: str, header: bool, joints: int | None, where: str) 
         elif isinstance(columns, list) and columns and all(isinstance(c, str) for c in columns):
             names = tuple(columns)
         else:
-            raise LogError(
-                f"schema {where}: {channel} columns must be a list of names or a pattern with {{joint}} or {{name}}"
-            )
+            raise LogError(f"schema {where}: {channel} columns must be a list of names or a pattern with {{joint}} or {{name}}")
     else:
         span = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", columns) if isinstance(columns, str) else None
         if span and 0 < int(span[1]) <= int(span[2]) < 100_000:
@@ -256,9 +244,7 @@ def _transmission(entry, joints: int | None, where: str) -> Transmission | None:
     except (TypeError, ValueError):
         matrix = offset = np.empty(0)
     if matrix.shape != (joints, joints) or offset.shape != (joints,):
-        raise LogError(
-            f"schema {where}: transmission needs a matrix of {joints} rows of {joints} numbers, offset {joints}"
-        )
+        raise LogError(f"schema {where}: transmission needs a matrix of {joints} rows of {joints} numbers, offset {joints}")
     if not np.isfinite(matrix).all() or not np.isfinite(offset).all() or np.linalg.matrix_rank(matrix) < joints:
         raise LogError(f"schema {where}: the matrix of the transmission cannot be inverted")
     return Transmission(tuple(map(tuple, matrix.tolist())), tuple(offset.tolist()))

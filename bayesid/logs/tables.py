@@ -152,11 +152,7 @@ class CsvTable:
                 for i, line in enumerate(chunk):
                     cells = self._cells(line)
                     if len(cells) != self.width and not (len(cells) == self.width + 1 and not cells[-1]):
-                        text = (
-                            "the row is empty"
-                            if not line.strip()
-                            else f"the row has {len(cells)} of {self.width} columns"
-                        )
+                        text = "the row is empty" if not line.strip() else f"the row has {len(cells)} of {self.width} columns"
                         bad[i, len(cells) if len(cells) < self.width else -1] = text
                         continue
                     for k, column in enumerate(columns):
@@ -212,13 +208,9 @@ class ParquetTable:
                     arrays = []
                     for name in wanted:
                         try:
-                            arrays.append(
-                                batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-                            )
+                            arrays.append(batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
                         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                            raise LogError(
-                                f"{self.path} column '{name}': not numbers but {batch.column(name).type}"
-                            ) from None
+                            raise LogError(f"{self.path} column '{name}': not numbers but {batch.column(name).type}") from None
                     yield Block(row, np.column_stack(arrays))
                 row += batch.num_rows
         except (pa.ArrowInvalid, OSError) as error:
@@ -289,9 +281,7 @@ class JoinedTable:
             blocks = list(table.blocks(own, first))
             count = sum(len(b.values) for b in blocks)
             if rows is not None and count != rows:
-                raise LogError(
-                    f"{self.path}: {table.path.name} has {count} rows, the file before it {rows}: they must agree"
-                )
+                raise LogError(f"{self.path}: {table.path.name} has {count} rows, the file before it {rows}: they must agree")
             rows, done = count, 0
             for block in blocks:
                 bad |= {(i + done, c + int(start) if c >= 0 else c): text for (i, c), text in block.bad.items()}

@@ -29,9 +29,7 @@ def estimate_delay(samples: Samples, regressor: np.ndarray, *, longest: float | 
     standard deviation is that of the curvature there, widened for the first-order autocorrelation of the residuals.
     """
     if regressor.ndim != 3 or regressor.shape[:2] != samples.q.shape:
-        raise SignalError(
-            f"the regressor has the shape {regressor.shape}, samples need {samples.q.shape} and parameters"
-        )
+        raise SignalError(f"the regressor has the shape {regressor.shape}, samples need {samples.q.shape} and parameters")
     if longest is None:
         longest = 0.5 / samples.cutoff if samples.cutoff else 10 * samples.step
     inside = (samples.time - longest >= samples.time[0]) & (samples.time + longest <= samples.time[-1])

@@ -11,6 +11,8 @@ from bayesid.errors import SignalError
 ORDER = 4
 # Time stamps that stray less than this part of a step from a uniform grid count as uniform.
 UNIFORM = 1e-3
+# A log whose gaps make the grid so many times as long as its rows is refused: the grid would be filled with guesses.
+LONGEST = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +26,16 @@ class Grid:
 
     @classmethod
     def over(cls, time: np.ndarray) -> Grid:
-        """The grid from the first to the last stamp whose step is as near the median step as divides the span."""
+        """The grid from the first to the last stamp whose step is as near the median step as divides the span.
+
+        Raises SignalError when gaps would make it more than twenty times as long as the log.
+        """
         span = float(time[-1] - time[0])
         count = max(round(span / float(np.median(np.diff(time)))), 1)
+        if count > LONGEST * len(time):
+            raise SignalError(
+                f"its {len(time)} rows span {count} of its median steps: read the pieces between its gaps by their rows"
+            )
         grid = time[0] + np.arange(count + 1) * (span / count)
         uniform = len(grid) == len(time) and bool(np.abs(grid - time).max() < UNIFORM * span / count)
         return cls(time, grid, count / span, uniform)
@@ -37,11 +46,7 @@ class Grid:
 
     def noisy(self, values: np.ndarray) -> np.ndarray:
         """Noisy signals (N, n) from the recorded stamps onto the grid, linearly: a spline would overshoot."""
-        return (
-            values
-            if self.uniform
-            else np.column_stack([np.interp(self.grid, self.time, column) for column in values.T])
-        )
+        return values if self.uniform else np.column_stack([np.interp(self.grid, self.time, column) for column in values.T])
 
     def back(self, values: np.ndarray) -> np.ndarray:
         """Smooth signals (M, n) from the grid to the recorded stamps, by cubic spline."""

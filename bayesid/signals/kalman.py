@@ -13,6 +13,8 @@ from bayesid.signals.filtering import Grid
 
 # Rows used to choose the noise levels: the likelihood is sharp long before, and its search costs the most.
 LIKELIHOOD_ROWS = 800
+# Steps of the search at most: motion without noise has no most likely level, any small one serves.
+SEARCHES = 20
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def most_likely_noise(time, position, velocity) -> Noise:
     centre = np.tile([-4.0, -1.0], (n, 1))
     stride = np.full(n, 2.0)
     points = np.linspace(-2, 2, 5)
-    while True:
+    for _ in range(SEARCHES):
         moves = np.array(list(itertools.product(points, points if qd is not None else [0.0])))
         tried = centre[:, None, :] + stride[:, None, None] * moves[None]
         jerk = unit[0] * 10 ** tried[..., 0].ravel()
@@ -112,7 +114,7 @@ def most_likely_noise(time, position, velocity) -> Noise:
         score, scale = _likelihood(t, np.repeat(q, many, 1), None if qd is None else np.repeat(qd, many, 1), noise)
         best = score.reshape(n, many).argmax(1)
         moved = np.abs(tried[joints, best] - centre).max(1) > 0
-        centre = np.clip(tried[joints, best], -16.0, 8.0)
+        centre = tried[joints, best]
         stride = np.where(moved & (stride < 2.0), stride, stride / 2)
         if np.all(stride < 1 / 12):
             break

@@ -1,4 +1,4 @@
-"""The direction that dry friction opposes, from position alone: defined at standstill too, unlike the sign of velocity."""
+"""The direction that dry friction opposes, from position alone: defined at standstill, unlike sign(velocity)."""
 
 import numpy as np
 
