@@ -26,7 +26,7 @@ def add_arguments(parser):
     group.add_argument("--friction", default="coulomb-offset", metavar="LAW", help="friction law (default coulomb-offset)")
     group.add_argument("--no-rotor", action="store_true", help="no rotor inertias: they are part of the links")
     group.add_argument(
-        "--mass-bounds", action="append", default=[], metavar="LINK=LOW:HIGH", help="bounds on a link's mass [kg]"
+        "--mass-bounds", action="append", default=[], metavar="LINK=LOW:HIGH", help="a link's mass [kg]"
     )
     group.add_argument("--total-mass", metavar="LOW:HIGH", help="bounds on the mass in motion [kg]")
     group.add_argument("--pull", type=float, default=0.0, metavar="W", help="weight of the entropic pull to the nominal model")

@@ -36,15 +36,33 @@ def add_log_options(parser, *, robot: bool = True) -> None:
     group.add_argument("--drop-bad-rows", action="store_true", help="read a log with corrupt rows and say what was dropped")
 
 
-def read_samples(paths, args, robot, schema=None):
+def from_registry(name: str) -> str:
+    """The path of `<data set>/<file>` when there is no such file here but a registered data set of that name.
+
+    Its window comes from the data set's card unless the name has one.
+    """
+    from bayesid.logs import registry
+
+    path, at, window = name.partition("@")
+    data_set, slash, file = path.partition("/")
+    if not slash or Path(path).exists() or data_set not in registry.names():
+        return name
+    found = str(registry.fetch(data_set, [file])[0])
+    known = registry.card(data_set).windows().get(Path(file).name)
+    if not at and known:
+        return f"{found}@{known[0]}:{known[1]}"
+    return found + at + window
+
+
+def read_samples(paths, args, robot):
     """(logs, samples) of several files, checked against the robot."""
     from bayesid.logs import check_robot, load_schema, read_log
     from bayesid.signals import samples_from_log
 
-    schema = load_schema(schema or args.schema)
+    schema = load_schema(args.schema)
     logs, runs = [], []
     for path in paths:
-        name = str(path)
+        name = from_registry(str(path))
         if args.rows and "@" not in name:
             name = f"{name}@{args.rows}"
         log = check_robot(read_log(name, schema, drop_bad_rows=args.drop_bad_rows), robot)

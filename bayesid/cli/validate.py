@@ -34,7 +34,7 @@ def run(args):
         raise ResultError(f"{args.result}: this estimate predicts no torque, so there is nothing to validate")
     if args.schema is None:
         raise ResultError("name the schema of the logs with --schema")
-    logs, runs = read_samples(args.logs, args, model.robot)
+    _, runs = read_samples(args.logs, args, model.robot)
     if args.drive_gains:
         import dataclasses
 

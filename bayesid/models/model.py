@@ -82,7 +82,7 @@ class Model:
         parts = [robot.inertials.ravel()]
         if self.rotor:
             parts.append(robot.rotor_inertias)
-        friction = [robot.friction(name) for name in self.friction.parameters]
+        friction = [_nominal_friction(robot, name) for name in self.friction.parameters]
         parts.append(np.stack(friction, axis=1).ravel() if friction else np.zeros(0))
         return np.concatenate(parts)
 
@@ -179,6 +179,14 @@ class Model:
 @partial(jax.jit, static_argnums=0)
 def _regressor(model, q, qd, qdd, direction):
     return model.regressor_chunk(q, qd, qdd, direction)
+
+
+def _nominal_friction(robot, name):
+    """A friction parameter as the robot states it; the Stribeck excess may be stated as the breakaway torque."""
+    if name == "stribeck":
+        stated = robot.friction("breakaway", np.nan) - robot.friction("coulomb")
+        return robot.friction(name) if np.isnan(stated).all() else np.nan_to_num(stated)
+    return robot.friction(name)
 
 
 def _robot_from_dict(data):
