@@ -21,6 +21,13 @@ COMMANDS = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}; '{self.prog} --help' tells more\n")
+
+
 def main(argv=None) -> int:
     """Run one command. Returns 0 done, 1 done but a stated goal was missed, 2 bad input."""
     argv = list(sys.argv[1:] if argv is None else argv)
@@ -29,7 +36,7 @@ def main(argv=None) -> int:
         parser.parse_args(argv or ["--help"])
         return 2
     module = importlib.import_module(COMMANDS[argv[0]][0])
-    command = argparse.ArgumentParser(
+    command = Parser(
         prog=f"bayesid {argv[0]}",
         description=COMMANDS[argv[0]][1].capitalize() + ".",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -51,7 +58,7 @@ def main(argv=None) -> int:
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="bayesid",
         description="Identifies robot manipulators from logged data and says how sure it is.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
