@@ -142,8 +142,8 @@ def samples_from_log(
     - `effort`: the channel to explain; "auto" takes the one that the log's schema declares.
     - irregular stamps: signals are carried to a uniform grid at the median step (position and velocity by cubic
       spline, effort linearly), filtered there, and the smooth results are carried back to the recorded stamps by
-      cubic spline; so `effort_measured` is never interpolated. Samples nearer than one filter period to a gap of ten
-      steps are left out.
+      cubic spline; so `effort_measured` is never interpolated. Samples within a period of the cutoff of a gap of ten
+      steps, or of an end of the log at which the robot moves, are left out: the filter has to invent what lies beyond.
     - `cutoff` [Hz]: half-amplitude frequency of the zero-phase Butterworth filter, the same for motion and effort so
       that both sides of the regression pass it. Default: twenty times the motion's bandwidth (99 % of the velocity's
       power), not below 8 Hz nor above 20 Hz nor a fifth of the rate. So high because friction reverses within a
@@ -226,6 +226,7 @@ def samples_from_log(
     )
     still = {"name": "standstill", "threshold": threshold.tolist(), "share_moving": samples.moving.mean(0).tolist()}
     samples = samples.replace(steps=(*steps, {**still, "samples": [n, n]}))
+    moving = samples.moving
     if delay:
         samples = _delayed(samples, delay, threshold)
     if trim or (trim is None and not log.window):
@@ -234,6 +235,7 @@ def samples_from_log(
         rows = [int(log.rows[0] + np.searchsorted(log.time, samples.time[i])) for i in (window.first, window.last)]
         step = {"name": "trim", "rows": rows, "cut": list(window.cut)}
         samples = samples.then(samples.select(slice(window.first, window.last + 1)), step)
+    samples = _without_transients(samples, log.time, still_before=not moving[0].any(), still_after=not moving[-1].any())
     samples = _without_gaps(samples, log.time, 1 / grid.rate, 1 / cutoff)
     decimate = decimation(decimate, grid.rate, cutoff, log.where)
     if decimate > 1:
@@ -299,6 +301,23 @@ def _effort(log: Log, effort: str) -> tuple[str, str, np.ndarray]:
         raise SignalError(f"{log.where}: no {kind} was recorded; the file has {', '.join(log.channels)}")
     raw = kind != "torque" and log.effort_kind == "raw"
     return ("torque", "N m", values) if kind == "torque" else ("current", "raw" if raw else "A", values)
+
+
+def _without_transients(samples: Samples, time: np.ndarray, still_before: bool, still_after: bool) -> Samples:
+    """Without the rows within a period of the cutoff of a recording's end at which the robot moves.
+
+    The filter has to invent what lies beyond. At rest it does so rightly; in motion it bends accelerations at the end by
+    up to a quarter of their peak on the UR10e recordings, and by less than 1 % a period away.
+    """
+    reach = 1 / samples.cutoff
+    keep = np.ones(len(samples), dtype=bool)
+    if not still_before:
+        keep &= samples.time >= time[0] + reach
+    if not still_after:
+        keep &= samples.time <= time[-1] - reach
+    if keep.all():
+        return samples
+    return samples.then(samples.select(keep), {"name": "leave out transients", "reach_s": reach})
 
 
 def _without_gaps(samples: Samples, time: np.ndarray, step: float, reach: float) -> Samples:

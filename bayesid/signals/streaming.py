@@ -44,7 +44,7 @@ def iter_samples(
         )
     decimate = decimation(decimate, rate, cutoff, str(path))
     chunks = iter_log(path, schema, rows_per_chunk=rows_per_chunk, overlap=2 * reach, drop_bad_rows=drop_bad_rows)
-    number = 0
+    number = phase = 0
     log = next(chunks)
     while log is not None:
         following = next(chunks, None)
@@ -52,7 +52,10 @@ def iter_samples(
         end = len(log) - (0 if following is None else reach)
         samples = samples_from_log(log, cutoff=cutoff, **settings)
         row = np.searchsorted(log.time, samples.time)
-        keep = (row >= begin) & (row < end) & ((row + number) % decimate == 0)
+        keep = (row >= begin) & (row < end)
+        if not number and keep.any():
+            phase = row[keep][0]
+        keep &= (row + number - phase) % decimate == 0
         step = {"name": "chunk", "reach_rows": reach, "decimate": decimate}
         yield samples.then(samples.select(keep), step)
         number += len(log) - 2 * reach
