@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import re
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from bayesid.logs.tables import JoinedTable, open_table
 # No position, speed, current, torque or temperature of a robot comes near it, while corrupt floats usually pass it.
 IMPLAUSIBLE = 1e6
 IMPLAUSIBLE_RAW = 1e12
+MEND = "mend the file, read another window, or drop such rows with --drop-bad-rows"
 
 
 def read_log(path: str | Path, schema: str | Path | Schema, *, drop_bad_rows: bool = False) -> Log:
@@ -265,7 +267,7 @@ class _Source:
             for i in offending:
                 message = self._offence(int(rows[i]), values[i], wrong[i], i + begin, block.bad)
                 if not drop:
-                    raise LogError(f"{message}; {self._mend(offending.size)}")
+                    raise LogError(f"{message}; {MEND}")
                 dropped.append(message)
             keep = np.setdiff1d(np.arange(len(values)), offending)
             if keep.size:
@@ -286,9 +288,6 @@ class _Source:
         text = f"not finite: {value}" if not np.isfinite(value) else f"implausible value {value:.6g}"
         return f"{self._place(row, self.columns[k])}: {text}"
 
-    def _mend(self, count: int) -> str:
-        return "mend the file, read another window, or drop such rows with --drop-bad-rows"
-
     def _place(self, row: int, column: int | None = None) -> str:
         if column is None:
             return f"{self.path} row {row}"
@@ -305,21 +304,27 @@ class _Source:
         return raw[:, 0] * UNITS["time"][self.schema.time_unit]
 
     def ordered(self, values, rows, drop: bool, dropped: list[str], previous: float = -np.inf):
-        """Rows whose time rises; the first that does not raises, or all of them are left out."""
+        """Rows whose time rises above `previous` and on: the first that does not raises, or the fewest are left out."""
         time = self.time_of(values) if self.time_columns else rows / self.schema.rate
         highest = np.maximum.accumulate(np.concatenate([[previous], time]))[:-1]
         late = np.flatnonzero(time <= highest)
-        for i in late:
-            what = "repeats" if time[i] == highest[i] else "goes back to"
-            place = self._place(int(rows[i]), self.time_columns[0] if self.time_columns else None)
-            message = f"{place}: time {what} {time[i]:.9g} s"
-            if what == "goes back to":
-                message += f" after {highest[i]:.9g} s"
-            if not drop:
-                raise LogError(f"{message}; {self._mend(late.size)}")
-            dropped.append(message)
-        keep = np.setdiff1d(np.arange(len(rows)), late)
-        return values[keep], rows[keep]
+        if not late.size:
+            return values, rows
+        if not drop:
+            i = late[0]
+            what = (
+                f"repeats {time[i]:.9g} s"
+                if time[i] == highest[i]
+                else f"goes back to {time[i]:.9g} s after {highest[i]:.9g} s"
+            )
+            raise LogError(f"{self._at_time(rows[i])}: time {what}; {MEND}")
+        kept = _longest_rise(time, previous)
+        for i in np.setdiff1d(np.arange(len(rows)), kept):
+            dropped.append(f"{self._at_time(rows[i])}: time {time[i]:.9g} s is out of order")
+        return values[kept], rows[kept]
+
+    def _at_time(self, row: int) -> str:
+        return self._place(int(row), self.time_columns[0] if self.time_columns else None)
 
     def count(self) -> int:
         """Rows of the whole file; reads it."""
@@ -382,3 +387,28 @@ def _joint_side(arrays: dict[str, np.ndarray], transmission) -> dict[str, np.nda
         if name in arrays:
             out[name] = arrays[name] @ matrix
     return out
+
+
+def _longest_rise(time: np.ndarray, above: float) -> np.ndarray:
+    """Indices of the longest strictly rising run of stamps above `above`, others left out between.
+
+    By patience sorting (Fredman, Discrete Mathematics 11 (1975) 29), so that one stamp far ahead costs one row and not
+    all that follow.
+    """
+    tails: list[float] = []
+    ends: list[int] = []
+    before = np.full(len(time), -1)
+    for i, t in enumerate(time.tolist()):
+        if t <= above:
+            continue
+        k = bisect.bisect_left(tails, t)
+        if k < len(tails) and tails[k] == t:
+            continue
+        before[i] = ends[k - 1] if k else -1
+        tails[k : k + 1], ends[k : k + 1] = [t], [i]
+    path = []
+    i = ends[-1] if ends else -1
+    while i >= 0:
+        path.append(i)
+        i = int(before[i])
+    return np.array(path[::-1], dtype=int)

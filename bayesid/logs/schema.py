@@ -64,9 +64,10 @@ class Transmission:
 class Schema:
     """Layout of a log file.
 
-    `time` is None when the file has no clock, then `rate` [Hz] is needed; with `time_unit` "sample" the time column
-    counts samples at `rate`. `effort` names the channel that holds the measured effort: "torque", "current" (A) or
-    "raw" (a number proportional to the current in the drive's own unit, found in the columns of `current`).
+    `time` names one column, or two: seconds and nanoseconds; it is None when the file has no clock, then `rate` [Hz]
+    is needed; with `time_unit` "sample" the time column counts samples at `rate`. `effort` names the channel that
+    holds the measured effort: "torque", "current" (A) or "raw" (a number proportional to the current in the drive's
+    own unit, found in the columns of `current`).
     """
 
     name: str
@@ -175,7 +176,9 @@ def _clock(entry, header: bool, where: str) -> tuple[tuple | None, str, float | 
             raise LogError(f"schema {where}: time needs a column, or a rate in Hz when the file has no clock")
         return None, "s", float(rate)
     columns = tuple(column) if isinstance(column, list) else (column,)
-    if not all(_is_int(c) and c > 0 if not header else isinstance(c, str) for c in columns) or not columns:
+    if len(columns) not in (1, 2) or (len(columns) == 2 and entry.get("unit", "s") != "s"):
+        raise LogError(f"schema {where}: time is one column, or two: seconds and nanoseconds")
+    if not all(_is_int(c) and c > 0 if not header else isinstance(c, str) for c in columns):
         raise LogError(f"schema {where}: time column must be a {'name' if header else 'number counted from 1'}")
     unit = entry.get("unit", "s")
     if unit == "sample":

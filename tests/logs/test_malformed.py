@@ -9,9 +9,7 @@ from bayesid.logs import iter_log, load_schema, read_log
 
 CELLS = st.one_of(
     st.floats(width=32).map(repr),
-    st.sampled_from(
-        ["", " ", "nan", "1e300", "-inf", "NULL", "0x10", '"', '"1.0"', "1_0", "١", "1;2", "a,b", "\t", "#", "é"]
-    ),
+    st.sampled_from(["", " ", "nan", "1e300", "-inf", "NULL", "0x10", '"', '"1.0"', "1_0", "١", "1;2", "a,b", "\t", "#", "é"]),
     st.text(max_size=4),
 )
 
@@ -58,9 +56,7 @@ ONCE = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCh
 
 
 @ONCE
-@given(
-    faults=FAULTS, end=st.sampled_from(["\n", "", "\r\n", "\n\n", ",\n"]), join=st.sampled_from(["\n", "\r\n", "\n\n"])
-)
+@given(faults=FAULTS, end=st.sampled_from(["\n", "", "\r\n", "\n\n", ",\n"]), join=st.sampled_from(["\n", "\r\n", "\n\n"]))
 def test_faults_in_rows_end_cleanly(tmp_path, schema, faults, end, join):
     path = tmp_path / "run.csv"
     path.write_bytes((join.join(lines_with_faults(faults)) + end).encode("utf-8", "surrogatepass"))
@@ -68,9 +64,7 @@ def test_faults_in_rows_end_cleanly(tmp_path, schema, faults, end, join):
 
 
 @ONCE
-@given(
-    content=st.binary(max_size=200), name=st.sampled_from(["a.csv", "a.csv.gz", "a.npz", "a.parquet", "a.db3", "a.txt"])
-)
+@given(content=st.binary(max_size=200), name=st.sampled_from(["a.csv", "a.csv.gz", "a.npz", "a.parquet", "a.db3", "a.txt"]))
 def test_any_bytes_end_cleanly(tmp_path, schema, content, name):
     path = tmp_path / name
     path.write_bytes(content)
@@ -105,9 +99,7 @@ VALUES = st.recursive(
 
 @ONCE
 @given(
-    key=st.sampled_from(
-        ["header", "joints", "effort", "delimiter", "files", "transmission", "time", "position", "current"]
-    ),
+    key=st.sampled_from(["header", "joints", "effort", "delimiter", "files", "transmission", "time", "position", "current"]),
     inner=st.sampled_from([None, "columns", "column", "unit", "rate", "matrix", "offset", "optional"]),
     value=VALUES,
 )

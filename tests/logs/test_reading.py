@@ -50,9 +50,7 @@ def test_hash_is_that_of_the_bytes_and_window_does_not_change_it(write, schema):
     assert read_log(f"{path}@10:20", schema).sha256 == digest
 
 
-@pytest.mark.parametrize(
-    ("window", "rows"), [("10:20", (10, 20)), (":20", (1, 20)), ("390:", (390, 400)), ("7:7", (7, 7))]
-)
+@pytest.mark.parametrize(("window", "rows"), [("10:20", (10, 20)), (":20", (1, 20)), ("390:", (390, 400)), ("7:7", (7, 7))])
 def test_window_counts_rows_from_one_with_both_ends(write, schema, motion, window, rows):
     log = read_log(f"{write()}@{window}", schema)
     assert log.rows == rows
@@ -111,8 +109,21 @@ def test_a_bad_cell_is_named_and_can_be_dropped(write, schema, row, column, valu
     assert "--drop-bad-rows" in text
     log = read_log(path, schema, drop_bad_rows=True)
     assert len(log) == 399
-    assert said in log.notes[0]
+    assert said.partition(": time")[0] in log.notes[0]
     assert log.notes[0].startswith("dropped 1 bad rows")
+
+
+def test_one_stamp_far_ahead_costs_one_row(write, schema):
+    path = write(cell(200, 1, "1e9"))
+    assert "row 201, column 1 (time): time goes back" in message(path, schema)
+    log = read_log(path, schema, drop_bad_rows=True)
+    assert len(log) == 399
+    assert "row 200, column 1 (time): time 1e+09 s is out of order" in log.notes[0]
+
+
+def test_a_pasted_repetition_of_rows_is_dropped_once(write, schema):
+    path = write(lambda lines: lines[:150] + lines[100:])
+    assert len(read_log(path, schema, drop_bad_rows=True)) == 400
 
 
 def test_truncated_last_row_is_named_and_can_be_dropped(write, schema):
@@ -248,9 +259,7 @@ def test_rtde_header_is_read_with_spaces_and_with_commas(tmp_path, motion):
 
 def test_joints_named_in_the_file_are_put_into_the_robots_order(tmp_path, motion):
     time, q, qd, _ = motion
-    head = "__time," + ",".join(
-        f"/joint_states/{j}/{f}" for f in ("position", "velocity", "effort") for j in ("b", "a")
-    )
+    head = "__time," + ",".join(f"/joint_states/{j}/{f}" for f in ("position", "velocity", "effort") for j in ("b", "a"))
     path = tmp_path / "states.csv"
     np.savetxt(path, np.column_stack([time, q, qd, q]), header=head, comments="", delimiter=",")
     log = read_log(path, "ros2-joint-state")

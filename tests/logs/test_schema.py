@@ -51,6 +51,16 @@ def test_units_may_differ_from_joint_to_joint(tmp_path):
     assert log.effort_kind is None
 
 
+def test_time_may_stand_in_seconds_and_nanoseconds(tmp_path):
+    text = "header = false\ntime = { column = [1, 2] }\nposition = { columns = [4], unit = 'rad' }\n"
+    path = tmp_path / "echo.csv"
+    path.write_text("1700000000,0,base,0.1\n1700000000,250000000,base,0.2\n1700000001,500000000,base,0.3\n")
+    log = read_log(path, save(tmp_path, text))
+    np.testing.assert_allclose(log.time - log.time[0], [0.0, 0.25, 1.5], atol=1e-6)
+    with pytest.raises(LogError, match="seconds and nanoseconds"):
+        load_schema(save(tmp_path, text.replace("[1, 2]", "[1, 2, 3]")))
+
+
 def test_raw_effort_keeps_the_drives_unit(tmp_path):
     text = 'effort = "raw"\njoints = 1\ntime = { rate = 50 }\nposition = { columns = ["q"], unit = "rad" }\n'
     text += 'current = { columns = ["ticks"], unit = "raw" }\n'
