@@ -67,7 +67,9 @@ class Schema:
     `time` names one column, or two: seconds and nanoseconds; it is None when the file has no clock, then `rate` [Hz]
     is needed; with `time_unit` "sample" the time column counts samples at `rate`. `effort` names the channel that
     holds the measured effort: "torque", "current" (A) or "raw" (a number proportional to the current in the drive's
-    own unit, found in the columns of `current`).
+    own unit, found in the columns of `current`); None means torque where there is one, else current. With `files` the
+    path is a folder that holds them, row by row in step, and columns are named "<file without suffix>/<column>". Of
+    several `delimiters` the one that the first line holds most is taken.
     """
 
     name: str
