@@ -110,9 +110,7 @@ def test_unreachable_and_singular_poses_are_named():
 
 def test_a_pose_on_a_singularity_is_still_reproduced():
     robot = load_robot("ur5e")
-    q = np.array(
-        [[0.3, -1.2, 1.4, -0.8, 0.0, 0.4], [0.3, -1.2, 0.0, -0.8, 1.0, 0.4], [0.1, -1.0, 0.9, 0.5, np.pi, 0.0]]
-    )
+    q = np.array([[0.3, -1.2, 1.4, -0.8, 0.0, 0.4], [0.3, -1.2, 0.0, -0.8, 1.0, 0.4], [0.1, -1.0, 0.9, 0.5, np.pi, 0.0]])
     rotation, position = reference_poses(robot, q)
     solutions = ur_inverse_kinematics(robot, rotation, position, "tool0")
     valid = np.asarray(solutions.valid)
@@ -147,9 +145,7 @@ def test_damped_least_squares_reaches_reachable_poses_of_a_redundant_arm():
 
 def test_damped_least_squares_says_by_how_much_an_unreachable_pose_is_missed():
     robot = load_robot("ur10e")
-    solution = damped_least_squares(
-        robot, np.array(TOOL_DOWN), [5.0, 0.0, 0.2], [0.3, -1.2, 1.4, -0.8, 1.1, 0.4], "tool0"
-    )
+    solution = damped_least_squares(robot, np.array(TOOL_DOWN), [5.0, 0.0, 0.2], [0.3, -1.2, 1.4, -0.8, 1.1, 0.4], "tool0")
     assert not bool(solution.converged)
     assert 3.0 < float(jnp.linalg.norm(solution.error)) < 5.0
     with pytest.raises(DesignError, match="needs 6 numbers"):

@@ -32,9 +32,7 @@ def test_an_ideal_current_log_holds_rigid_body_torque_plus_friction_over_the_dri
     reference = pin.buildModelFromXML(urdf_text(model.robot))
     data = reference.createData()
     rigid = np.array([pin.rnea(reference, data, *row) for row in zip(motion.q, motion.qd, motion.qdd, strict=True)])
-    torque = (
-        rigid + rotor * motion.qdd + friction[:, 0] * motion.qd + friction[:, 1] * np.sign(motion.qd) + friction[:, 2]
-    )
+    torque = rigid + rotor * motion.qdd + friction[:, 0] * motion.qd + friction[:, 1] * np.sign(motion.qd) + friction[:, 2]
     np.testing.assert_allclose(log.current * gains, torque, atol=1e-9)
     np.testing.assert_array_equal(log.position, motion.q)
     assert log.effort_kind == "current"
