@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+# Small matrices gain nothing from BLAS threads, and lose much where cores are shared.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

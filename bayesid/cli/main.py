@@ -44,6 +44,8 @@ def main(argv=None) -> int:
     module.add_arguments(command)
     args = command.parse_args(argv[1:])
     _cache_compilations()
+    # Small matrices gain nothing from BLAS threads, and lose much where cores are shared.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         return module.run(args)
     except BayesidError as error:

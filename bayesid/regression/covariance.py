@@ -5,6 +5,7 @@ Residuals of a good fit on a real robot are model error and autocorrelated over 
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from bayesid.regression.least_squares import Fit, autoregression
 _BLOCK_SECONDS = 0.25
 _MOST_BLOCKS = 2048
 _LEVERAGE_CEILING = 0.98
+# The response of an autoregressive filter after a run is followed in pieces of so many samples, at most so many of them.
+_TAIL, _LONGEST_TAIL = 256, 200
 
 
 class CovarianceResult(NamedTuple):
@@ -94,15 +97,28 @@ class AR:
 
         coefficients, innovation = autoregression(fit.observations, fit.beta, self.order)
         n, b = len(fit.weights), fit.observations.size
-        middle, state = np.zeros((b, b)), None
-        for chunk in fit.observations.chunks():
-            if chunk.starts_run or state is None:
-                state = np.zeros((n, b, self.order))
-            weighted = chunk.columns * chunk.weight[:, None]
+        middle, state = np.zeros((b, b)), np.zeros((n, b, self.order))
+
+        def add(weighted):
             for j in range(n):
                 taps = np.append(1.0, -coefficients[j])
                 coloured, state[j] = lfilter([1.0], taps, weighted[j], axis=1, zi=state[j])
-                middle += (fit.weights[j] * innovation[j]) ** 2 * coloured @ coloured.T
+                middle[:] += (fit.weights[j] * innovation[j]) ** 2 * coloured @ coloured.T
+
+        def ring_out():
+            # X^T Omega X needs the whole response of the filter, also what comes after a run's last row.
+            end = 1e-7 * np.abs(state).max()
+            for _ in range(_LONGEST_TAIL):
+                if np.abs(state).max() <= end:
+                    break
+                add(np.zeros((n, b, _TAIL)))
+            state[:] = 0.0
+
+        for chunk in fit.observations.chunks():
+            if chunk.starts_run:
+                ring_out()
+            add(chunk.columns * chunk.weight[:, None])
+        ring_out()
         bread = _bread(fit)
         return CovarianceResult(bread @ middle @ bread, math.inf, {"method": "ar", "order": self.order})
 
@@ -181,7 +197,7 @@ class ScoreBlocks:
 
     def _runs(self):
         starts = [*np.flatnonzero(self.starts_run), len(self.sums)]
-        return [slice(first, last) for first, last in zip(starts[:-1], starts[1:])]
+        return [slice(first, last) for first, last in itertools.pairwise(starts)]
 
 
 def score_blocks(fit: Fit, length: int | None) -> ScoreBlocks:

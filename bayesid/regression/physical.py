@@ -40,7 +40,11 @@ class PhysicalFit:
 
 
 class PhysicalProgram:
-    """The convex program min ||R beta(pi) - r||^2 + prior over consistent pi, compiled once and solved for many r."""
+    """The convex program min ||R beta(pi) - r||^2 + prior over consistent pi, compiled once and solved for many r.
+
+    It is solved for the deviation from the unconstrained minimum in the coordinates where the cost is the squared distance:
+    so the solver's tolerance is one in standard deviations, and only the right-hand side of the constraints changes.
+    """
 
     def __init__(self, model: Model, factor: np.ndarray, constraints: Constraints):
         import cvxpy as cp
@@ -48,12 +52,12 @@ class PhysicalProgram:
         self.model, self.constraints = model, constraints
         self.center, self.spread = _prior(model)
         self._factor = factor
-        scaled = self._unknown = cp.Variable(model.size)
-        self._right = cp.Parameter(len(factor))
-        self._center = cp.Parameter(model.size)
-        parameters = cp.multiply(self.spread, scaled)
-        matrix = factor @ model.base.matrix * self.spread
-        cost = cp.sum_squares(matrix @ scaled - self._right) + cp.sum_squares(scaled - self._center)
+        self._orthogonal, upper = np.linalg.qr(np.vstack([factor @ model.base.matrix * self.spread, np.eye(model.size)]))
+        self._inverse = np.linalg.inv(upper)
+        self._deviation = cp.Variable(model.size)
+        self._minimum = cp.Parameter(model.size)
+        parameters = cp.multiply(self.spread, self._minimum + self._inverse @ self._deviation)
+        cost = cp.sum_squares(self._deviation)
         pseudo = [_pseudo_inertia(cp, parameters[10 * i : 10 * i + 10]) for i in range(model.robot.dof)]
         if constraints.pull > 0:
             nominal = np.asarray(pseudo_inertia(_consistent_nominal(model)))
@@ -62,7 +66,8 @@ class PhysicalProgram:
             )
         limits = [p - MARGIN * np.eye(4) >> 0 for p in pseudo]
         if model.nonnegative.any():
-            limits.append(scaled[np.flatnonzero(model.nonnegative)] >= 0)
+            at = np.flatnonzero(model.nonnegative)
+            limits.append(self._minimum[at] + self._inverse[at] @ self._deviation >= 0)
         limits += self._mass_limits(parameters)
         self._problem = cp.Problem(cp.Minimize(cost), limits)
 
@@ -70,8 +75,9 @@ class PhysicalProgram:
         """Standard parameters (P,) for unconstrained base parameters (b,). Raises SolverError when there are none."""
         import cvxpy as cp
 
-        self._right.value = self._factor @ beta
-        self._center.value = (self.center if center is None else center) / self.spread
+        center = self.center if center is None else center
+        right = np.concatenate([self._factor @ beta, center / self.spread])
+        self._minimum.value = self._inverse @ (self._orthogonal.T @ right)
         try:
             self._problem.solve(solver=cp.CLARABEL)
         except cp.SolverError as error:
@@ -80,7 +86,7 @@ class PhysicalProgram:
             raise SolverError(
                 f"no physically consistent parameters meet the mass bounds (solver: {self._problem.status}): widen them"
             )
-        return self._unknown.value * self.spread
+        return (self._minimum.value + self._inverse @ self._deviation.value) * self.spread
 
     def _mass_limits(self, parameters):
         import cvxpy as cp

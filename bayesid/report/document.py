@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from bayesid.report.figures import parameter_figure
-from bayesid.report.page import figure_section, html_page, table_section, text_section
+from bayesid.report.page import figure_section, html_page, png, table_section, text_section
 
 _SHOWN = {"parameters", "data", "bayesid", "schema", "command", "robot", "joints"}
 
@@ -26,7 +26,7 @@ def document_page(document: dict, estimate=None) -> str:
         ]
         sections.append(table_section("Parameters", ("parameter", "estimate", "std", "95 % interval", "unit"), rows))
     if estimate is not None:
-        sections.append(figure_section("Intervals", parameter_figure(estimate)))
+        sections.append(figure_section("Intervals", png(parameter_figure(estimate))))
     for part in document.get("data", []):
         steps = ", ".join(step["name"] for step in part.get("steps", []))
         sections.append(text_section(f"Data: {part.get('path')}", [f"SHA-256 {part.get('sha256')}", f"steps: {steps}"]))

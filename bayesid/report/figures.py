@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 _MEASURED, _MODEL, _BAND = "#7a7a7a", "#0b5fa5", "#9cc3e6"
-_MOST_POINTS = 3000
+_MOST_POINTS = 2000
 
 
 def _figure(rows, columns, width, height):
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained").subplots(rows, columns, squeeze=False)
+    # Margins in inches: a layout engine would draw everything three times to find them.
+    figure = Figure(figsize=(width, height))
+    figure.subplots_adjust(
+        left=0.95 / width, right=1 - 0.1 / width, bottom=0.5 / height, top=1 - 0.6 / height, hspace=0.25, wspace=0.13
+    )
+    return figure.subplots(rows, columns, squeeze=False)
 
 
 def torque_figure(time, measured, prediction, joint_names, units=None, title=""):
@@ -69,7 +74,12 @@ def parameter_figure(estimate, level: float = 0.95, reference=None, title=""):
     from matplotlib.figure import Figure
 
     heights = [max(1, len(index)) for index in groups.values()]
-    figure = Figure(figsize=(9, 1.5 + 0.19 * sum(heights) + 0.5 * len(heights)), layout="constrained")
+    width, height = 9.0, 1.2 + 0.19 * sum(heights) + 0.55 * len(heights)
+    figure = Figure(figsize=(width, height))
+    labels = 0.2 + 0.05 * max((len(name) for name in estimate.names), default=0)
+    figure.subplots_adjust(
+        left=labels / width, right=1 - 0.15 / width, bottom=0.35 / height, top=1 - 0.65 / height, hspace=0.42
+    )
     axes = figure.subplots(len(groups), 1, squeeze=False, height_ratios=[h + 1.5 for h in heights])
     for ax, ((kind, unit), index) in zip(axes[:, 0], groups.items()):
         rows = np.arange(len(index))

@@ -60,10 +60,10 @@ def identification_files(found, document, folder) -> None:
     ]
     for number, (role, run) in enumerate(runs):
         label = f"{role}: {run.source.get('path') or 'run'}"
-        torque = torque_figure(run.time, run.measured, run.prediction, robot.joint_names, title=label)
-        residual = residual_figure(run.time, run.measured - run.prediction.mean, robot.joint_names, title=label)
-        (folder / f"torque_{number}.png").write_bytes(png(torque))
-        (folder / f"residual_{number}.png").write_bytes(png(residual))
+        torque = png(torque_figure(run.time, run.measured, run.prediction, robot.joint_names, title=label))
+        residual = png(residual_figure(run.time, run.measured - run.prediction.mean, robot.joint_names, title=label))
+        (folder / f"torque_{number}.png").write_bytes(torque)
+        (folder / f"residual_{number}.png").write_bytes(residual)
         sections += [
             figure_section(f"Torque, {label}", torque, "The band holds one new measurement with 95 % probability."),
             figure_section(
@@ -73,8 +73,8 @@ def identification_files(found, document, folder) -> None:
                 "accounts for that. Spikes at reversals are friction, drift is temperature, a lag is delay.",
             ),
         ]
-    picture = parameter_figure(found.base, title="Base parameters with 95 % intervals")
-    (folder / "parameters.png").write_bytes(png(picture))
+    picture = png(parameter_figure(found.base, title="Base parameters with 95 % intervals"))
+    (folder / "parameters.png").write_bytes(picture)
     sections.append(figure_section("Base parameters", picture))
     sections.append(
         table_section(

@@ -38,13 +38,13 @@ def table_section(title: str, head, rows, note: str = "") -> Section:
 
 
 def figure_section(title: str, figure, note: str = "", dpi: int = 110) -> Section:
-    """A matplotlib Figure, embedded as PNG."""
-    data = base64.b64encode(png(figure, dpi)).decode()
+    """A matplotlib Figure, or its PNG bytes, embedded."""
+    data = base64.b64encode(figure if isinstance(figure, bytes) else png(figure, dpi)).decode()
     below = f'<p class="note">{html.escape(note)}</p>' if note else ""
     return Section(title, f'<img alt="{html.escape(title)}" src="data:image/png;base64,{data}">{below}')
 
 
-def png(figure, dpi: int = 110) -> bytes:
+def png(figure, dpi: int = 100) -> bytes:
     """PNG bytes of a matplotlib Figure."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
