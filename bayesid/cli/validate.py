@@ -21,7 +21,7 @@ def run(args):
     import bayesid
     from bayesid.errors import ResultError
     from bayesid.report import html_page, residual_figure, table_section, torque_figure
-    from bayesid.report.page import figure_section
+    from bayesid.report.page import figure_section, png
     from bayesid.results import RESULT_SCHEMA, Estimate, json_text, write_folder
 
     show_warnings(args.quiet)
@@ -66,8 +66,8 @@ def run(args):
             for (name, rows), v in zip(tables, found, strict=True):
                 sections += [
                     table_section(f"Prediction of {name}", head, rows),
-                    figure_section("Torque", torque_figure(v.time, v.measured, v.prediction, joints)),
-                    figure_section("Residual", residual_figure(v.time, v.measured - v.prediction.mean, joints)),
+                    figure_section("Torque", png(torque_figure(v.time, v.measured, v.prediction, joints))),
+                    figure_section("Residual", png(residual_figure(v.time, v.measured - v.prediction.mean, joints))),
                 ]
             page = html_page(f"Validation of {args.result}", f"Robot {model.robot.name}.", sections)
             (folder / "report.html").write_text(page, encoding="utf-8")
