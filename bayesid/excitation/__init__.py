@@ -1,11 +1,15 @@
 """Excitation: design informative motions that a robot can run, check them, and write them for controllers."""
 
+from bayesid.excitation.animation import animation_html, write_animation
 from bayesid.excitation.certificate import Certificate, certify
+from bayesid.excitation.check import Execution, check_execution, find_start
 from bayesid.excitation.constraints import SelfCollision, ToolBox, TorqueLimit, Wall
 from bayesid.excitation.design import Progress, achieved, design, random_motion
 from bayesid.excitation.evaluation import information, information_at
 from bayesid.excitation.excitation import Excitation
+from bayesid.excitation.export import FORMATS, write_formats
 from bayesid.excitation.families import Fourier, FourierQuintic, QuinticSpline
+from bayesid.excitation.figures import write_figures
 from bayesid.excitation.limits import Limits
 from bayesid.excitation.objectives import (
     AOptimal,
@@ -19,12 +23,14 @@ from bayesid.excitation.observation import GainObservation, PayloadObservation, 
 from bayesid.excitation.problem import Problem
 
 __all__ = [
+    "FORMATS",
     "AOptimal",
     "Certificate",
     "ConditionNumber",
     "DOptimal",
     "EOptimal",
     "Excitation",
+    "Execution",
     "ExpectedInformation",
     "Fourier",
     "FourierQuintic",
@@ -41,9 +47,15 @@ __all__ = [
     "TorqueObservation",
     "Wall",
     "achieved",
+    "animation_html",
     "certify",
+    "check_execution",
     "design",
+    "find_start",
     "information",
     "information_at",
     "random_motion",
+    "write_animation",
+    "write_figures",
+    "write_formats",
 ]

@@ -19,9 +19,8 @@ from bayesid.excitation.interior import SHARPNESS_END, InteriorPoint, Iterate
 from bayesid.excitation.objectives import ConditionNumber, DOptimal
 from bayesid.excitation.problem import Problem
 
-STRETCH = 20
-STALLS = 8
-GAIN = 1e-4
+STRETCH = 10
+STALLS = 3
 REFINEMENTS = 4
 SHRINK = 0.995
 
@@ -75,9 +74,9 @@ def design(
     problem: Problem,
     *,
     seed: int = 0,
-    starts: int = 6,
-    steps: int = 1500,
-    seconds: float = 50.0,
+    starts: int = 4,
+    steps: int = 500,
+    seconds: float = 45.0,
     initial=None,
     progress: Callable[[Progress], None] | None = None,
     checkpoint=None,
@@ -226,34 +225,30 @@ def _work(problem, solver, run, steps, deadline, progress, began, checkpoint, ke
     planned = sum(kept * (end - start) for (kept, end), start in zip(plan, [0, *(end for _, end in plan)]))
     shares = [0.35, 0.65, 1.0][-len(plan) :]
     begin = clock.monotonic()
-    history = []
     ended = "plan"
     while run.round < len(plan):
         kept, end = plan[run.round]
         run.iterates = sorted(run.iterates, key=lambda it: _rank(problem, it))[:kept] if run.round else run.iterates[:kept]
         until = begin + shares[run.round] * (deadline - begin)
-        last = run.round == len(plan) - 1
-        while any(it.steps < end and it.stalled < STALLS for it in run.iterates) and clock.monotonic() < until:
+        while any(_unfinished(it, end) for it in run.iterates) and clock.monotonic() < until:
             for it in run.iterates:
                 for _ in range(STRETCH):
-                    if it.steps >= end or it.stalled >= STALLS or clock.monotonic() >= until:
+                    if not _unfinished(it, end) or clock.monotonic() >= until:
                         break
                     solver.step(it)
                     run.steps += 1
-            if progress is not None or last:
-                best = min(_rank(problem, it) for it in run.iterates)
-                history.append(best)
             if progress is not None:
                 progress(_report(problem, solver, run, planned, began))
             if checkpoint is not None:
                 run.save(checkpoint, key)
-            if last and len(history) > 10 and history[-11] - history[-1] < GAIN and run.iterates[0].steps > end // 2:
-                return "converged"
-        if clock.monotonic() >= until:
+        if clock.monotonic() >= until and any(_unfinished(it, end) for it in run.iterates):
             ended = "clock"
         run.round += 1
-        history.clear()
-    return ended
+    return "converged" if ended == "plan" and run.iterates[0].converged else ended
+
+
+def _unfinished(it, end):
+    return it.steps < end and it.stalled < STALLS and not it.converged
 
 
 def _rank(problem, it):
@@ -264,7 +259,7 @@ def _rank(problem, it):
 
 def _report(problem, solver, run, planned, began):
     best = min(run.iterates, key=lambda it: _rank(problem, it))
-    slack = min(float(s.min()) for s in solver._slacks(best.u))
+    slack = min(float(s.min()) for s in solver.slacks(best.u))
     value = problem.objective.value(best.information)
     spent = clock.monotonic() - began
     return Progress(spent, run.steps, planned, len(run.iterates), _rank(problem, best), value, max(0.0, -slack))
@@ -281,7 +276,7 @@ def _finish(problem, solver, best, stopped, deadline):
         u = solver.largest_feasible(best.u, 0.999)
         if u is None:
             break
-        best = dataclasses.replace(best, u=u, hessian=None, stalled=0, barrier=min(best.barrier, 0.1))
+        best = dataclasses.replace(best, u=u, hessian=None, stalled=0, converged=False)
         for _ in range(STRETCH):
             if clock.monotonic() > deadline or best.stalled >= STALLS:
                 break

@@ -52,7 +52,7 @@ class Evaluator:
         self.count = problem.family.size * len(self.free)
         self.scale = self._scales()
         self._samples = self._phases(problem.time, 3)
-        self._state_grid = self._phases(problem.grid(problem.state_refinement), 3)
+        self._state_grid = self._phases(problem.limit_grid, 3)
         self.joints = self._joint_rows()
         weights = 1.0 / problem.noise[problem.observation.row_joints]
         collected = 0.0 if problem.collected is None else np.asarray(problem.collected)
@@ -77,7 +77,7 @@ class Evaluator:
     def _scales(self):
         """(size, f) amplitude at which one coefficient alone uses the room of its tightest limit."""
         p = self.problem
-        time = p.grid(p.joint_refinement)
+        time = p.limit_grid
         scale = np.full((p.family.size, len(self.free)), np.inf)
         for k, lower, upper in p.bounds():
             peak = np.abs(p.family.basis(time, k)).max(axis=0)
@@ -89,7 +89,7 @@ class Evaluator:
     def _joint_rows(self):
         """Joint limits as rows: (basis (S, size), lower slack and upper slack at rest (S, f), width (f,)) per kind of limit."""
         p = self.problem
-        time = p.grid(p.joint_refinement)
+        time = p.limit_grid
         rows = []
         for k, lower, upper in p.bounds():
             basis = p.family.basis(time, k)
@@ -149,13 +149,17 @@ class Evaluator:
         gradient = np.einsum("osd,son->dn", basis, local, optimize=True)
         return (gradient[:, self.free] * self.scale).ravel()
 
-    def joint_hessian(self, weights):
-        """(count, count) sum of weight * row row^T over the joint limits; block diagonal over joints."""
+    def push(self, step):
+        """First-order change (S, 3, n) of the states for a step (count,)."""
+        basis, _ = self._state_grid
+        return np.moveaxis(basis @ self.full(step), 0, 1)
+
+    def joint_hessian(self, weights, negligible):
+        """(count, count) sum of weight * row row^T over the joint limits, block diagonal; weights below `negligible` are left out."""
         size, f = self.scale.shape
         blocks = np.zeros((f, size, size))
-        top = max(float(w.max()) for w in weights)
         for (basis, _, width), weight in zip(self.joints, weights):
-            strong = np.flatnonzero((weight > 1e-5 * top).any(axis=1))
+            strong = np.flatnonzero((weight > negligible).any(axis=1))
             part, w = basis[strong], weight[strong] * width**2
             blocks += np.matmul((part[None] * w.T[:, :, None]).transpose(0, 2, 1), part)
         blocks *= self.scale.T[:, :, None] * self.scale.T[:, None, :]
@@ -163,14 +167,14 @@ class Evaluator:
         out[:, np.arange(f), :, np.arange(f)] = blocks
         return out.reshape(self.count, self.count)
 
-    def state_hessian(self, local):
-        """(count, count) from positive semidefinite (S, 3, n, 3, n) with respect to the states."""
+    def state_hessian(self, local, negligible):
+        """(count, count) from positive semidefinite (S, 3, n, 3, n) with respect to the states; weak instants are left out."""
         size, f = self.scale.shape
         strength = np.einsum("sojoj->s", local)
-        strong = np.flatnonzero(strength > 1e-5 * strength.max())
+        strong = np.flatnonzero(strength > negligible)
         basis = self._state_grid[0][:, strong]
         local = local[strong][:, :, self.free][:, :, :, :, self.free]
-        used = [o for o in range(3) if np.abs(local[:, o]).max() > 0]
+        used = [o for o in range(3) if np.abs(local[:, o]).max(initial=0.0) > 0]
         out = np.zeros((size, f, size, f))
         for o in used:
             for p in used:

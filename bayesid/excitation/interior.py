@@ -1,9 +1,9 @@
-"""The optimiser: an interior-point method whose every iterate satisfies all constraints on the optimised grids.
+"""The optimiser: sequential quadratic programming whose every iterate satisfies all constraints on the optimised grids.
 
-Logarithmic barrier with its exact curvature, a damped BFGS model of the cost and a backtracking line search that never
-leaves the feasible set (Nocedal, Wright 2006, Numerical Optimization, sec. 18.3 and 19.6). Joint limits are linear in the coefficients;
-other constraints enter by their derivatives at each instant. The barrier falls while full steps are possible and rises when
-the boundary cuts them short: a barrier that falls on a schedule runs into the boundary and crawls along it.
+Each step minimises a quadratic model of the cost (damped BFGS) plus a small logarithmic barrier of the constraints by a
+primal-dual interior-point method, and is then shortened until the cost falls (Nocedal, Wright 2006, Numerical Optimization, sec. 16.6,
+18.3). Joint limits are linear in the coefficients, so a full step satisfies them; other constraints enter by their
+derivatives at each instant. The inner iterations cost no evaluation of the cost.
 """
 
 from __future__ import annotations
@@ -15,40 +15,53 @@ from scipy.linalg import cho_factor, cho_solve
 
 from bayesid.excitation.evaluation import Evaluator
 
-BARRIER_START = 100.0
-BARRIER_END = 1e-3
-BARRIER_FALL = 0.9
-BARRIER_RISE = 1.2
+# Total weight of the barrier: bounds what it costs, in units of the (logarithmic) cost.
+BARRIER = 3e-3
+INNER_START = 1.0
+INNER_FALL = 0.15
+INNER_STEPS = 40
+TO_BOUNDARY = 0.99
 SHARPNESS_START = 2.0
 SHARPNESS_END = 128.0
-TO_BOUNDARY = 0.9
+# Below this fall of the cost over WINDOW steps the sharpness doubles; at the last sharpness the start has converged.
+GAIN = 1e-3
+WINDOW = 8
 ARMIJO = 1e-4
-BACKTRACKS = 25
+BACKTRACKS = 20
 
 
 @dataclass
 class Iterate:
-    """State of one start: scaled coefficients, BFGS matrix, total barrier weight, number of steps, failed steps in a row."""
+    """State of one start: scaled coefficients, BFGS matrix, sharpness, steps made, failed steps in a row, recent costs."""
 
     u: np.ndarray
     hessian: np.ndarray | None = None
-    barrier: float = BARRIER_START
+    sharpness: float = SHARPNESS_START
     steps: int = 0
     stalled: int = 0
+    recent: list = field(default_factory=list)
+    converged: bool = False
     information: np.ndarray | None = None
-    _known: tuple = field(default=(None,), repr=False)
+    _known: tuple = field(default=(None, None), repr=False)
 
     def arrays(self, prefix) -> dict:
         hessian = np.zeros((0, 0)) if self.hessian is None else self.hessian
-        numbers = np.array([self.barrier, self.steps, self.stalled], dtype=float)
-        return {f"{prefix}.u": self.u, f"{prefix}.hessian": hessian, f"{prefix}.numbers": numbers}
+        numbers = np.array([self.sharpness, self.steps, self.stalled, self.converged], dtype=float)
+        parts = {"u": self.u, "hessian": hessian, "numbers": numbers, "recent": np.array(self.recent, dtype=float)}
+        return {f"{prefix}.{name}": value for name, value in parts.items()}
 
     @classmethod
     def from_arrays(cls, prefix, data) -> Iterate:
         hessian = np.array(data[f"{prefix}.hessian"])
-        barrier, steps, stalled = data[f"{prefix}.numbers"]
+        sharpness, steps, stalled, converged = data[f"{prefix}.numbers"]
         return cls(
-            np.array(data[f"{prefix}.u"]), hessian if hessian.size else None, float(barrier), int(steps), int(stalled)
+            np.array(data[f"{prefix}.u"]),
+            hessian if hessian.size else None,
+            float(sharpness),
+            int(steps),
+            int(stalled),
+            data[f"{prefix}.recent"].tolist(),
+            bool(converged),
         )
 
 
@@ -60,10 +73,10 @@ class InteriorPoint:
 
     def feasible(self, u) -> bool:
         """Whether all slacks are positive: strictly inside on the optimised grids."""
-        return all(float(s.min()) > 0 for s in self._slacks(u))
+        return all(float(s.min()) > 0 for s in self.slacks(u))
 
     def largest_feasible(self, u, shrink=0.9):
-        """The direction u, scaled towards the motion with zero coefficients until it is strictly feasible; None if no scale is."""
+        """The direction u, scaled towards zero coefficients until it is strictly feasible; None if no scale is."""
         joint = self.evaluator.joint_slacks(u)
         rest = self.evaluator.joint_slacks(np.zeros_like(u))
         reach = max(float(((r - s) / r).max()) for s, r in zip(joint, rest))
@@ -74,75 +87,96 @@ class InteriorPoint:
             scale *= 0.8
         return None
 
-    def sharpness(self, barrier: float) -> float:
-        """Sharpness that belongs to a barrier weight: a power of two, so that values can be kept from step to step."""
-        progress = np.log(BARRIER_START / barrier) / np.log(BARRIER_START / BARRIER_END)
-        exponent = np.log2(SHARPNESS_START) + progress * np.log2(SHARPNESS_END / SHARPNESS_START)
-        return float(2.0 ** np.floor(exponent + 1e-9))
+    def slacks(self, u) -> list[np.ndarray]:
+        """Slacks of all constraints, joint limits first."""
+        return [*self.evaluator.joint_slacks(u), *self.evaluator.margins(u)]
 
     def step(self, it: Iterate) -> float:
-        """One iteration in place; returns the step length, 0 when no decrease was found."""
+        """One step in place; returns its length, 0 when no decrease was found."""
         e = self.evaluator
-        sharpness = self.sharpness(it.barrier)
-        value, gradient, it.information = self._cost(it, sharpness)
-        joint = e.joint_slacks(it.u)
+        value, gradient, it.information = self._cost(it)
         states = e.jacobians(it.u)
-        slacks = [*joint, *(margin for margin, _ in states)]
-        mu = it.barrier / sum(s.size for s in slacks)
-        if it.hessian is None:
+        slacks = [*e.joint_slacks(it.u), *(margin for margin, _ in states)]
+        weight = BARRIER / sum(s.size for s in slacks)
+        fresh = it.hessian is None
+        if fresh:
             it.hessian = max(np.linalg.norm(gradient), 1e-6) * np.eye(e.count)
-            fresh = True
-        else:
-            fresh = False
-        system = it.hessian + e.joint_hessian([mu / s**2 for s in joint])
-        if states:
-            local = sum(
-                np.einsum("ks,ksa,ksb->sab", mu / m**2, _flat(slope), _flat(slope), optimize=True) for m, slope in states
-            )
-            system += e.state_hessian(local.reshape(-1, 3, e.dof, 3, e.dof))
-        total = gradient + self._pull([-mu / s for s in slacks], states)
-        direction = _solve(system, -total)
-        slope = float(total @ direction)
-        length = 1.0
-        for s, ds in zip(joint, self._joint_change(direction)):
-            shrinking = ds < 0
-            if shrinking.any():
-                length = min(length, TO_BOUNDARY * float((s[shrinking] / -ds[shrinking]).min()))
-        merit = value - mu * sum(float(np.log(s).sum()) for s in slacks)
+        direction, multipliers = self._direction(gradient, it.hessian, slacks, states, weight)
+        slope = float(gradient @ direction) - weight * sum(
+            float((change / s).sum()) for change, s in zip(self._change(direction, states), slacks)
+        )
+        merit = value - weight * sum(float(np.log(s).sum()) for s in slacks)
         it.steps += 1
+        length = 1.0
         for _ in range(BACKTRACKS):
             u = it.u + length * direction
-            trial = self._slacks(u)
+            trial = self.slacks(u)
             if all(float(s.min()) > 0 for s in trial):
-                new_value, new_gradient, matrix = e.cost(u, sharpness)
-                new_merit = new_value - mu * sum(float(np.log(s).sum()) for s in trial)
+                new_value, new_gradient, matrix = e.cost(u, it.sharpness)
+                new_merit = new_value - weight * sum(float(np.log(s).sum()) for s in trial)
                 if new_merit <= merit + ARMIJO * length * slope + 1e-12 * abs(merit):
                     break
             length *= 0.5
         else:
             it.stalled += 1
             it.hessian = None
-            it.barrier = min(BARRIER_START, it.barrier * BARRIER_RISE**4)
+            self._advance(it, value)
             return 0.0
         bend = new_gradient - gradient
-        for (margin, before), (_, after) in zip(states, e.jacobians(u) if states else ()):
-            bend = bend - e.pull(np.einsum("ks,ksoj->soj", mu / margin, after - before))
+        if states:
+            for z, (_, before), (_, after) in zip(multipliers[len(e.joints) :], states, e.jacobians(u)):
+                bend = bend - e.pull(np.einsum("ks,ksoj->soj", z, after - before))
         it.hessian = _damped_bfgs(it.hessian, u - it.u, bend, fresh)
         it.u, it.information, it.stalled = u, matrix, 0
-        it._known = (sharpness, u, new_value, new_gradient, matrix)
-        if length > 0.3:
-            it.barrier = max(BARRIER_END, it.barrier * BARRIER_FALL)
-        elif length < 0.1:
-            it.barrier = min(BARRIER_START, it.barrier * BARRIER_RISE)
+        it._known = (it.sharpness, u, new_value, new_gradient, matrix)
+        self._advance(it, new_value)
         return length
 
-    def _cost(self, it, sharpness):
-        if it._known[0] == sharpness and it._known[1] is it.u:
-            return it._known[2:]
-        return self.evaluator.cost(it.u, sharpness)
+    @staticmethod
+    def _advance(it, value):
+        """Sharpen the cost, or call it converged, when it hardly falls any more."""
+        it.recent = [*it.recent[-WINDOW:], value]
+        if len(it.recent) > WINDOW and it.recent[0] - value < GAIN:
+            if it.sharpness >= SHARPNESS_END:
+                it.converged = True
+            it.sharpness = min(SHARPNESS_END, 2.0 * it.sharpness)
+            it.recent = []
 
-    def _slacks(self, u):
-        return [*self.evaluator.joint_slacks(u), *self.evaluator.margins(u)]
+    def _direction(self, gradient, hessian, slacks, states, weight):
+        """Minimiser p of g.p + p.H.p/2 - weight * sum log(slack + change(p)), and the multipliers, by a primal-dual method."""
+        e = self.evaluator
+        count = sum(s.size for s in slacks)
+        p = np.zeros(e.count)
+        now = [s.copy() for s in slacks]
+        target = max(INNER_START / count, weight)
+        z = [target / s for s in now]
+        negligible = 1e-7 * float(np.trace(hessian)) / e.count
+        for _ in range(INNER_STEPS):
+            system = hessian + e.joint_hessian([a / s for a, s in zip(z, now)], negligible)
+            if states:
+                local = sum(
+                    np.einsum("ks,ksa,ksb->sab", a / s, _flat(slope), _flat(slope), optimize=True)
+                    for a, s, (_, slope) in zip(z[len(e.joints) :], now[len(e.joints) :], states)
+                )
+                system = system + e.state_hessian(local.reshape(-1, 3, e.dof, 3, e.dof), negligible)
+            right = self._pull([target / s for s in now], states) - gradient - hessian @ p
+            dp = _solve(system, right)
+            change = self._change(dp, states)
+            dz = [target / s - a - a / s * ds for a, s, ds in zip(z, now, change)]
+            primal, dual = _reach(now, change), _reach(z, dz)
+            p = p + primal * dp
+            now = [s + primal * ds for s, ds in zip(now, change)]
+            z = [a + dual * da for a, da in zip(z, dz)]
+            if target <= weight and min(primal, dual) > 0.9:
+                break
+            if min(primal, dual) > 0.2:
+                target = max(weight, INNER_FALL * target)
+        return p, z
+
+    def _cost(self, it):
+        if it._known[0] == it.sharpness and it._known[1] is it.u:
+            return it._known[2:]
+        return self.evaluator.cost(it.u, it.sharpness)
 
     def _pull(self, weights, states):
         """Gradient of the sum of weights * slacks."""
@@ -155,10 +189,25 @@ class InteriorPoint:
             gradient = gradient + e.pull(np.einsum("ks,ksoj->soj", w, slope))
         return gradient
 
-    def _joint_change(self, direction):
+    def _change(self, direction, states):
+        """First-order change of all slacks along a direction."""
         e = self.evaluator
         x = direction.reshape(e.scale.shape) * e.scale
-        return [(basis @ x) * width for basis, _, width in e.joints]
+        change = [(basis @ x) * width for basis, _, width in e.joints]
+        if states:
+            moved = e.push(direction)
+            change += [np.einsum("ksoj,soj->ks", slope, moved) for _, slope in states]
+        return change
+
+
+def _reach(values, change):
+    """Largest step, at most 1, that keeps all values positive with a little to spare."""
+    length = 1.0
+    for value, delta in zip(values, change):
+        falling = delta < 0
+        if falling.any():
+            length = min(length, TO_BOUNDARY * float((value[falling] / -delta[falling]).min()))
+    return length
 
 
 def _flat(slope):

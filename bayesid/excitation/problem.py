@@ -16,6 +16,7 @@ from bayesid.excitation.observation import Observation
 
 RATES = ("velocity", "acceleration", "jerk")
 CERTIFICATE_REFINEMENT = 10
+INSTANTS_PER_CYCLE = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +25,8 @@ class Problem:
 
     `start`, `end` (n,) [rad]; `sampling` [s] is the grid of the information; `noise` (n,) are standard deviations of the measured effort
     [N m or A]; `collected` (p, p) is information from earlier experiments; `free` (n,) says which joints may move.
-    Joint limits are enforced on a grid `joint_refinement` times, other constraints `state_refinement` times denser than
-    `sampling`; the certificate checks a grid ten times denser than the denser of the two.
+    Joint limits are enforced on a grid with 40 instants per period of the fastest motion, other constraints, whose frequencies
+    add up, on the same; the certificate checks a grid ten times denser.
     """
 
     observation: Observation
@@ -39,8 +40,6 @@ class Problem:
     noise: np.ndarray | None = None
     collected: np.ndarray | None = None
     free: tuple[bool, ...] | None = None
-    joint_refinement: int = 4
-    state_refinement: int = 2
     meta: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -76,9 +75,13 @@ class Problem:
         return np.linspace(0.0, self.family.period, steps + 1)
 
     @cached_property
+    def limit_grid(self) -> np.ndarray:
+        """Instants at which the optimiser enforces all constraints."""
+        return self.grid(max(1, int(np.ceil(INSTANTS_PER_CYCLE * self.family.bandwidth * self.sampling))))
+
+    @cached_property
     def certificate_grid(self) -> np.ndarray:
-        refinement = max(self.joint_refinement, self.state_refinement if self.constraints else 1)
-        return self.grid(CERTIFICATE_REFINEMENT * refinement)
+        return np.linspace(0.0, self.family.period, CERTIFICATE_REFINEMENT * (len(self.limit_grid) - 1) + 1)
 
     @cached_property
     def free_index(self) -> np.ndarray:
@@ -124,7 +127,7 @@ class Problem:
             raise DesignError(f"joint '{names[held[0]]}' is held but starts and ends at different positions")
         if not self.family.at_rest and not np.array_equal(self.start, self.end):
             raise DesignError(f"a '{self.family.name}' motion ends where it starts: give one pose")
-        time = self.grid(self.joint_refinement)
+        time = self.limit_grid
         still = [self.family.offset(time, k, self.start, self.end) for k in range(4)]
         for k, lower, upper in self.bounds():
             excess = np.maximum(still[k] - upper, lower - still[k])
@@ -134,9 +137,8 @@ class Problem:
                     f"joint '{names[j]}' cannot go from start to end in {self.family.period:g} s: its {RATES[k - 1]} limit "
                     f"{upper[j]:.4g} {UNITS[RATES[k - 1]]} is exceeded; lengthen the period"
                 )
-        states = self.grid(self.state_refinement)
         zero = np.zeros((self.family.size, self.robot.dof))
-        q, qd, qdd, _ = (x.T for x in self.motion(zero, states))
+        q, qd, qdd, _ = (x.T for x in self.motion(zero, time))
         for constraint in self.constraints:
             margins = constraint.measured(self.robot, q, qd, qdd)
             row, sample = np.unravel_index(np.argmin(margins), margins.shape)
