@@ -56,13 +56,17 @@ class White:
 
 @dataclass(frozen=True)
 class HAC:
-    """Newey-West (1987) covariance of the scores, Bartlett kernel, corrected for leverage.
+    """Newey-West (1987) covariance of the scores with a flat-top kernel, corrected for leverage.
+
+    With Bartlett's kernel of `lags` S(lags), whose bias is of first order in 1 / lags, the flat-top kernel of Politis and
+    Romano (1995) is 2 S(lags) - S(lags / 2): the bias cancels. Only the positive part of the difference is added to
+    S(lags), so that the result is positive and no combination of parameters gets less than Bartlett's kernel gives it.
 
     `lags` None: the automatic bandwidth of Andrews (1991, eq. 6.4, AR(1) plug-in, all scores with equal weight). The
     kernel's windows are treated as the clusters of Bell and McCaffrey (2002): the sum of scores in a window is multiplied by
     (1 - Q)^(-1/2), Q the window's part of the normal matrix, because residuals of a fit are smaller than the errors where
-    few data determine many parameters. Intervals use Student's t with the kernel's equivalent degrees of freedom,
-    3 N / (2 lags).
+    few data determine many parameters. Intervals use Student's t with 3 N / (4 lags) degrees of freedom: half the
+    kernel's equivalent ones, which brings its 95 % quantile to that of Kiefer and Vogelsang (2005) at N / lags = 30.
     """
 
     lags: int | None = None
@@ -80,10 +84,10 @@ class HAC:
                 f"the residuals stay correlated over {width * scores.length} of {fit.observations.count} samples: too few "
                 "independent data for an uncertainty; use a longer log"
             )
-        middle = scores.moving_windows(width)
+        middle = _flat_top(scores, width)
         used = width * scores.length
         description = {"method": "hac", "lags": int(used), "automatic": self.lags is None}
-        return CovarianceResult(scores.sandwich(middle), 1.5 * fit.observations.count / used, description)
+        return CovarianceResult(scores.sandwich(middle), 0.75 * fit.observations.count / used, description)
 
 
 @dataclass(frozen=True)
@@ -125,14 +129,17 @@ class AR:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Moving-block bootstrap (Kuensch 1989) of the scores, `draws` times, blocks as long as the HAC bandwidth."""
+    """Moving-block bootstrap (Kuensch 1989) of the scores, `draws` times.
+
+    Blocks are twice as long as the HAC bandwidth: drawing blocks amounts to Bartlett's kernel, without the correction.
+    """
 
     draws: int = 1000
     seed: int = 0
 
     def of(self, fit: Fit) -> CovarianceResult:
         scores = score_blocks(fit, None)
-        width = max(1, round(scores.bandwidth() / scores.length))
+        width = max(1, round(2.0 * scores.bandwidth() / scores.length))
         sums = scores.window_sums(width)
         if len(sums) < 4 * width:
             raise DataError("too few independent data for a block bootstrap; use a longer log")
@@ -243,6 +250,19 @@ def score_blocks(fit: Fit, length: int | None) -> ScoreBlocks:
         inverse,
         fit.observations.count,
     )
+
+
+def _flat_top(scores: ScoreBlocks, width: int):
+    """Bartlett's kernel of `width` blocks plus the positive part of what cancels its first-order bias.
+
+    The positive part is taken in the coordinates of the scores, where the normal matrix is the identity: it does not depend
+    on how the parameters are scaled or combined.
+    """
+    whole, half = scores.moving_windows(width), width // 2
+    if half == 0:
+        return whole
+    values, vectors = np.linalg.eigh(whole - scores.moving_windows(half))
+    return whole + half / (width - half) * (vectors * np.clip(values, 0.0, None)) @ vectors.T
 
 
 def _close(held, sums, normals, starts):
