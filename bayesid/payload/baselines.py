@@ -58,8 +58,8 @@ def recursive_least_squares(
 def total_least_squares(record: WrenchRecord, noise: SensorNoise | None = None, cutoff: float = CUTOFF) -> Estimate:
     """Total least squares: the columns of first moment and inertia are as noisy as the wrench, that of mass is exact.
 
-    Mixed LS-TLS of Van Huffel, Vandewalle 1991 (The total least squares problem, alg. 3.2): the exact column is eliminated by QR,
-    the others are scaled to the noise that the angular acceleration brings into them. Covariance to first order (ibid., ch. 8).
+    Mixed LS-TLS of Van Huffel, Vandewalle 1991 (The total least squares problem, alg. 3.2): the exact column is eliminated by
+    QR, the others are scaled to the noise that the angular acceleration brings into them. Covariance to first order (ibid., ch. 8).
     """
     noise = noise or noise_of(record)
     rows, measured = _filtered_rows(record, noise, cutoff)
@@ -139,13 +139,13 @@ def _filtered_rows(record, noise, cutoff):
     w, v, force, moment = np.split(low_pass(signals, rate, cutoff), 4, axis=1)
     spin = np.gradient(w, motion.time, axis=0)
     acceleration = np.gradient(v, motion.time, axis=0) - np.asarray(motion.gravity)
-    rows = np.asarray(_wrench_rows(*map(jnp.asarray, (motion.rotation, w, acceleration, spin))))
+    rows = np.asarray(wrench_rows(*map(jnp.asarray, (motion.rotation, w, acceleration, spin))))
     weight = 1.0 / np.array([noise.force] * 3 + [noise.moment] * 3)
     return rows * weight[:, None], np.concatenate([force, moment], axis=1) * weight
 
 
 @jax.jit
-def _wrench_rows(rotation, w, acceleration, spin):
+def wrench_rows(rotation, w, acceleration, spin):
     """(N, 6, 10) body regressors; acceleration (N, 3) less gravity along the base's axes, w and spin along the body's."""
 
     def one(rotation, w, acceleration, spin):

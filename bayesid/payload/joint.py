@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesid.errors import DataError
+from bayesid.payload.checks import check_record
 from bayesid.payload.integral import SIZE, IntegralEquations
 from bayesid.payload.parameters import NAMES, inertia_matrix, payload_estimate
 from bayesid.payload.record import SensorMotion, SensorNoise, WrenchRecord, rotations, skew
@@ -120,18 +121,20 @@ class _Problem:
 
 
 def joint_estimate(
-    record: WrenchRecord, noise: SensorNoise | None = None, prior: SensorPrior = TARED, iterations: int = 2
+    record: WrenchRecord, noise: SensorNoise | None = None, prior: SensorPrior = TARED, assumed=None
 ) -> Estimate:
     """Standard parameters (m, c, I about the sensor frame) and, as far as `prior` leaves them open, bias and tilt.
 
-    Whitening depends on the payload itself: `iterations` passes re-weight with the last estimate. `noise` None: estimated
-    from the record (`noise_of`). Raises DataError when the motion leaves parameters undetermined, naming them.
+    Whitening depends on the payload itself, through the noise of angular velocity: weights come from a first pass, or from
+    the payload (10,) that is `assumed`. `noise` None: estimated from the record (`noise_of`). Raises DataError when the motion leaves parameters undetermined, naming them.
     """
+    check_record(record)
     noise = noise_of(record) if noise is None else noise
-    motion, tilt, payload = record.motion, np.zeros(2), None
+    motion, tilt, payload = record.motion, np.zeros(2), assumed
     problem = _problem(record, motion, prior, static_fit(record))
-    for _ in range(max(iterations, 1) + 1):
-        if prior.tilt > 0 and payload is not None:
+    # The first pass finds the weights; with a tilt, two more settle its product with the payload.
+    for turn in range(3 if prior.tilt > 0 else 2 if assumed is None else 1):
+        if prior.tilt > 0 and turn > 0:
             # The tilt multiplies mass and first moment: turn gravity by what is known of it and solve for the rest.
             motion = dataclasses.replace(record.motion, gravity=tilted(record.motion.gravity, tilt))
             problem = _problem(record, motion, prior, payload)

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bayesid.errors import DataError
+from bayesid.payload.checks import check_record
 from bayesid.payload.joint import noise_of
 from bayesid.payload.parameters import from_com, payload_estimate
 from bayesid.payload.record import SensorMotion, SensorNoise, WrenchRecord
@@ -42,6 +43,7 @@ def momentum_estimate(record: WrenchRecord, noise: SensorNoise | None = None) ->
     integrals and the errors that mass and centre of mass pass on are in it. `noise` None: estimated from the record.
     Raises DataError when a part is missing.
     """
+    check_record(record)
     noise = noise_of(record) if noise is None else noise
     mean, covariance = momentum_batch(
         record.motion, record.force[None], record.moment[None], record.angular_velocity[None], noise

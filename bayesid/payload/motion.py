@@ -7,20 +7,33 @@ closed-form inverse kinematics.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from bayesid.errors import DesignError
 from bayesid.kinematics import JointMotion, follow, minimum_jerk
-from bayesid.payload.record import SensorMotion
+from bayesid.payload.record import SensorMotion, rotations
 from bayesid.robots import Robot
 
 DIAGONAL = ((3**-0.5, 3**-0.5, 3**-0.5),)
 AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ELBOW_UP = (0.0, -np.pi / 2, np.pi / 2, -np.pi / 2, -np.pi / 2, 0.0)
 """A UR arm with joints 2 to 4 at right angles, elbow up, tool down [rad]."""
+
+
+class ToolSamples(NamedTuple):
+    """A sampled tool motion: `time` (N,), `rotation` (N, 3, 3), `position`, `velocity`, `acceleration` (N, 3) along the base's
+    axes, `angular_velocity` and `angular_acceleration` (N, 3) along the tool's."""
+
+    time: np.ndarray
+    rotation: np.ndarray
+    position: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    angular_velocity: np.ndarray
+    angular_acceleration: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -78,15 +91,34 @@ class EstimationMotion:
 
     def sensor_motion(self, rate: float = 1000.0) -> SensorMotion:
         """The motion of a wrench sensor in the tool frame, sampled at `rate` [Hz], both ends included."""
-        time = np.arange(round(self.duration * rate) + 1) / rate
-        rotation, position, velocity = _sampled(self, jnp.asarray(time))
-        return SensorMotion(time, np.asarray(rotation), np.asarray(velocity), parts=self.parts, position=np.asarray(position))
+        sampled = self.sampled(rate)
+        return SensorMotion(sampled.time, sampled.rotation, sampled.velocity, parts=self.parts, position=sampled.position)
 
     def accelerations(self, rate: float = 1000.0) -> tuple[float, float, float, float]:
         """Peak linear speed [m/s] and acceleration [m/s^2], peak angular speed [rad/s] and acceleration [rad/s^2]."""
-        time = jnp.arange(round(self.duration * rate) + 1) / rate
-        v, a, w, wd = (float(jnp.linalg.norm(x, axis=1).max()) for x in _rates(self, time))
+        sampled = self.sampled(rate)
+        rates = (sampled.velocity, sampled.acceleration, sampled.angular_velocity, sampled.angular_acceleration)
+        v, a, w, wd = (float(np.linalg.norm(x, axis=1).max()) for x in rates)
         return v, a, w, wd
+
+    def sampled(self, rate: float = 1000.0) -> ToolSamples:
+        """Pose and its derivatives at `rate` [Hz], from the quintic itself."""
+        if not (np.isfinite(rate) and rate > 0):
+            raise DesignError(f"the sampling rate must be a positive number of Hz, got {rate}")
+        time = np.arange(round(self.duration * rate) + 1) / rate
+        position = np.tile(np.asarray(self.position, dtype=float), (len(time), 1))
+        velocity, acceleration, w, wd = (np.zeros((len(time), 3)) for _ in range(4))
+        rotation = np.tile(np.asarray(self.rotation, dtype=float), (len(time), 1, 1))
+        starts = [start for name, start, _ in self.parts if name != "rest"]
+        for direction, start in zip(self.directions, starts, strict=False):
+            for out, value in zip((position, velocity, acceleration), _bump(time - start, self.period)):
+                out += self.distance * value[:, None] * np.asarray(direction)
+        for axis, start in zip(self.axes, starts[len(self.directions) :], strict=True):
+            angle, speed, change = (self.angle * value[:, None] for value in _bump(time - start, self.period))
+            rotation = rotation @ rotations(angle * np.asarray(axis))
+            w += speed * np.asarray(axis)
+            wd += change * np.asarray(axis)
+        return ToolSamples(time, rotation, position, velocity, acceleration, w, wd)
 
     def _out_and_back(self, t):
         half = 0.5 * self.period
@@ -127,25 +159,17 @@ def joint_motion(robot: Robot, motion: EstimationMotion, start=ELBOW_UP, rate: f
     return joints
 
 
-@jax.jit(static_argnums=0)
-def _sampled(motion, time):
-    rotation, position = jax.vmap(motion.pose)(time)
-    velocity = jax.vmap(lambda t: jax.jvp(lambda s: motion.pose(s)[1], (t,), (1.0,))[1])(time)
-    return rotation, position, velocity
-
-
-@jax.jit(static_argnums=0)
-def _rates(motion, time):
-    def twist(t):
-        (rotation, _), (rate, velocity) = jax.jvp(motion.pose, (t,), (1.0,))
-        spin = rotation.T @ rate
-        return velocity, jnp.stack([spin[2, 1], spin[0, 2], spin[1, 0]])
-
-    def both(t):
-        (v, w), (a, wd) = jax.jvp(twist, (t,), (1.0,))
-        return v, a, w, wd
-
-    return jax.vmap(both)(time)
+def _bump(t, period):
+    """The quintic out and back, its first and second derivative in time, zero outside [0, period]."""
+    s = np.clip(t / (0.5 * period), 0.0, 2.0)
+    back = s > 1.0
+    u = np.where(back, 2.0 - s, s)
+    scale = 2.0 / period
+    return (
+        u**3 * (10.0 + u * (-15.0 + 6.0 * u)),
+        np.where(back, -1.0, 1.0) * 30.0 * (u * (1.0 - u)) ** 2 * scale,
+        60.0 * u * (1.0 - u) * (1.0 - 2.0 * u) * scale**2,
+    )
 
 
 def _about(axis, angle):

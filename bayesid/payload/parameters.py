@@ -84,6 +84,7 @@ def consistency(standard) -> float:
     return float(inertia_room.min_eigenvalue(jnp.asarray(standard)))
 
 
+@jax.jit
 def inertia_matrix(vector):
     """(..., 3, 3) of Ixx, Ixy, Ixz, Iyy, Iyz, Izz (..., 6)."""
     vector = jnp.asarray(vector)

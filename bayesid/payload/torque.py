@@ -4,8 +4,8 @@ Over a short window the generalised momentum changes by the integral of torque a
 
     [Y_p]_t^(t+h) pi - integral (drift) pi + integral (friction) = integral tau ,
 
-linear in all parameters. A payload adds its ten parameters to those of the last link, so its columns are that link's. Runs without
-payload tell the robot's base parameters, the run with it the payload; dry friction differs from day to day and with load,
+linear in all parameters. A payload adds its ten parameters to those of the last link, so its columns are that link's. Runs
+without payload tell the robot's base parameters, the run with it the payload; dry friction differs from day to day and with load,
 hence the loaded run has friction parameters of its own.
 """
 
@@ -84,7 +84,9 @@ def payload_from_torques(
     efforts = [_torques(rows, gains, model) for rows in (*runs, loaded_rows)]
     used = [rows.used for rows in (*runs, loaded_rows)]
     prior, centre = (
-        _prior(model, unloaded, base, friction, size) if isinstance(unloaded, Estimate) else (np.zeros((size, size)), np.zeros(size))
+        _prior(model, unloaded, base, friction, size)
+        if isinstance(unloaded, Estimate)
+        else (np.zeros((size, size)), np.zeros(size))
     )
     lags = max(1, round(memory / window))
     fit = _fit(parts, efforts, used, prior, centre, lags)
@@ -93,8 +95,8 @@ def payload_from_torques(
     if gain_covariance is not None:
         if isinstance(unloaded, Estimate):
             raise DataError(
-                "the uncertainty of drive gains acts on the robot's model and on the payload alike: give the unloaded logs instead "
-                "of a result"
+                "the uncertainty of drive gains acts on the robot's model and on the payload alike: give the unloaded logs "
+                "instead of a result"
             )
         slope = fit.sensitivity([rows.effort for rows in (*runs, loaded_rows)])
         covariance = covariance + slope @ gain_covariance @ slope.T
@@ -151,7 +153,8 @@ def aligned(first: Samples, second: Samples, tolerance: float = 0.05) -> tuple[S
     q = [np.column_stack([np.interp(grid, t, c) for c in run.q.T]) for t, run in zip(starts, (first, second))]
     centred = [x - x.mean(0) for x in q]
     product = sum(
-        np.fft.irfft(np.fft.rfft(b, 2 * len(grid)) * np.conj(np.fft.rfft(a, 2 * len(grid)))) for a, b in zip(centred[0].T, centred[1].T)
+        np.fft.irfft(np.fft.rfft(b, 2 * len(grid)) * np.conj(np.fft.rfft(a, 2 * len(grid))))
+        for a, b in zip(centred[0].T, centred[1].T)
     )
     shift = int(np.argmax(product))
     shift = shift if shift < len(grid) else shift - 2 * len(grid)
@@ -188,7 +191,7 @@ def payload_columns(robot: Robot, frame: str | None = None) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """Weighted least squares: `mean` (p,), Newey-West `covariance`, `inverse` of the normal matrix, weights (n,), residual rms."""
+    """Weighted least squares: `mean` (p,), Newey-West `covariance`, `inverse` normal matrix, weights (n,), residual rms."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -201,7 +204,8 @@ class _Fit:
     def sensitivity(self, currents) -> np.ndarray:
         """(p, n) derivative of the mean with respect to the drive gains."""
         columns = sum(
-            np.einsum("kjp,kj->pj", part, use * self.weights**2 * current) for part, use, current in zip(self.parts, self.used, currents)
+            np.einsum("kjp,kj->pj", part, use * self.weights**2 * current)
+            for part, use, current in zip(self.parts, self.used, currents)
         )
         return self.inverse @ columns
 
