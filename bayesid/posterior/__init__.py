@@ -1,0 +1,36 @@
+"""Posteriors over link, rotor and friction parameters: priors, compressed likelihoods, NUTS; ArviZ out."""
+
+from bayesid.posterior.conflict import Conflict, soften
+from bayesid.posterior.diagnostics import Diagnostics, diagnose
+from bayesid.posterior.likelihood import Likelihood, autoregressive, calibrated, white
+from bayesid.posterior.posterior import Posterior, infer
+from bayesid.posterior.prediction import TorquePredictor, coverage
+from bayesid.posterior.prior import Bounded, ClassPrior, FromRobot, LinearPrior, Prior, Wishart
+from bayesid.posterior.sampling import NUTS, SVI, Draws, Laplace
+from bayesid.posterior.target import Target
+
+__all__ = [
+    "NUTS",
+    "SVI",
+    "Bounded",
+    "ClassPrior",
+    "Conflict",
+    "Diagnostics",
+    "Draws",
+    "FromRobot",
+    "Laplace",
+    "Likelihood",
+    "LinearPrior",
+    "Posterior",
+    "Prior",
+    "Target",
+    "TorquePredictor",
+    "Wishart",
+    "autoregressive",
+    "calibrated",
+    "coverage",
+    "diagnose",
+    "infer",
+    "soften",
+    "white",
+]

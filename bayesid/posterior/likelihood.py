@@ -1,0 +1,199 @@
+"""Likelihoods of base parameters, each in compressed form: its cost does not depend on the number of samples.
+
+`calibrated` is for real robots, whose residuals are model error that no autoregression describes: the curvature of the
+likelihood is adjusted to the HAC covariance. `autoregressive` is for residuals that an autoregressive model whitens. `white`
+takes residuals as independent, and is right for simulated white noise only.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bayesid.errors import DataError
+from bayesid.regression import HAC, Fit, Information, Observations, Whitened, compress, gain_sensitivity
+from bayesid.regression.least_squares import autoregression, gls, wls
+
+HIGHEST_ORDER = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """log p(data | beta) as a sum over groups of rows ||F_g beta - y_g||^2.
+
+    `rows` (G, r, b) and `target` (G, r). `counts` None: the rows are whitened and log p = -1/2 sum of squares. `counts`
+    (G,): the scale of each group is unknown and marginalised under p(sigma) ~ 1/sigma, log p = -sum_g counts_g/2 log S_g
+    (Box, Tiao 1973, section 2.7). `effective` (n,) is the effective number of independent samples per joint, `noise` (n,)
+    the residual standard deviation per joint [N m], `beta` (b,) the least-squares estimate, `description` JSON-able.
+    """
+
+    rows: np.ndarray
+    target: np.ndarray
+    counts: np.ndarray | None
+    beta: np.ndarray
+    noise: np.ndarray
+    effective: np.ndarray
+    samples: int
+    description: dict = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Number of base parameters b."""
+        return self.rows.shape[2]
+
+    def squares(self, beta) -> np.ndarray:
+        """(G,) sums of squares at beta (b,)."""
+        return np.sum((self.rows @ beta - self.target) ** 2, axis=1)
+
+    def log_density(self, beta) -> float:
+        """Logarithm of the likelihood at beta (b,), up to a constant."""
+        squares = self.squares(beta)
+        return float(-0.5 * np.sum(squares if self.counts is None else self.counts * np.log(squares)))
+
+    def quadratic(self, beta) -> tuple[np.ndarray, np.ndarray]:
+        """R (k, b) and r (k,) of the quadratic -1/2 ||R beta - r||^2 that agrees with the likelihood about beta."""
+        weights = np.ones(len(self.rows)) if self.counts is None else self.counts / self.squares(beta)
+        root = np.sqrt(weights)[:, None]
+        return (root[..., None] * self.rows).reshape(-1, self.size), (root * self.target).ravel()
+
+    def __add__(self, other: Likelihood) -> Likelihood:
+        """The likelihood of both data, independent of each other, both calibrated."""
+        if self.counts is not None or other.counts is not None or self.size != other.size:
+            raise DataError("only calibrated likelihoods of the same model can be added; compress the logs together instead")
+        rows = np.concatenate([self.rows.reshape(-1, self.size), other.rows.reshape(-1, self.size)])
+        factor = np.linalg.qr(np.column_stack([rows, np.concatenate([self.target.ravel(), other.target.ravel()])]), "r")
+        rows, target = factor[: self.size, : self.size], factor[: self.size, -1]
+        total = self.samples + other.samples
+        return Likelihood(
+            rows[None],
+            target[None],
+            None,
+            np.linalg.solve(rows, target),
+            np.sqrt((self.samples * self.noise**2 + other.samples * other.noise**2) / total),
+            self.effective + other.effective,
+            total,
+            {"method": "calibrated", "parts": [self.description, other.description]},
+        )
+
+
+def calibrated(fit: Fit, covariance=None, gains_covariance=None) -> Likelihood:
+    """Curvature-adjusted likelihood: normal about the fit's beta with the covariance that its residuals really give.
+
+    The "open-faced" adjustment of Ribatet, Cooley, Davison 2012 and Shaby 2014 for a quadratic log-likelihood: the
+    curvature is replaced by the inverse sandwich covariance (default HAC). A HAC covariance from few independent stretches
+    of data is too noisy to invert, so its correlations are shrunk, in the coordinates where the normal matrix is the
+    identity, towards those of the normal matrix, by the weight (b + 1) / (dof + b + 1) [Ledoit, Wolf 2004 for a target
+    proportional to the identity]; standard deviations stay the HAC ones, widened by dof / (dof - 2) in variance.
+
+    `gains_covariance` (n, n) [(N m/A)^2] is the covariance of the drive gains that turned currents into torques: beta is
+    linear in them, and their error is added. Heavy tails: pass the fit by `robust`.
+    """
+    result = (covariance or HAC()).of(fit)
+    raw, dof = np.asarray(result.covariance), float(result.dof)
+    b = len(fit.beta)
+    if dof <= 4:
+        raise DataError(f"the residuals leave {dof:.1f} degrees of freedom for an uncertainty: use a longer log")
+    factor = fit.factor
+    middle = factor @ raw @ factor.T
+    share = (b + 1) / (dof + b + 1) if np.isfinite(dof) else 0.0
+    middle = (1.0 - share) * middle + share * np.trace(middle) / b * np.eye(b)
+    inverse = np.linalg.inv(factor)
+    adjusted = inverse @ middle @ inverse.T
+    scale = np.sqrt(np.diag(raw) / np.diag(adjusted)) * (np.sqrt(dof / (dof - 2.0)) if np.isfinite(dof) else 1.0)
+    adjusted = adjusted * np.outer(scale, scale)
+    if gains_covariance is not None:
+        adjusted = adjusted + _gain_error(fit, np.asarray(gains_covariance, dtype=float))
+    rows = np.linalg.cholesky(np.linalg.inv(adjusted)).T
+    white = np.diag(inverse @ inverse.T)
+    ratio = float(np.median(np.diag(adjusted) / white))
+    description = {"method": "calibrated", "covariance": result.description, "dof": dof, "shrinkage": share}
+    return Likelihood(
+        rows[None],
+        (rows @ fit.beta)[None],
+        None,
+        fit.beta,
+        fit.noise,
+        fit.information.counts / max(ratio, 1e-12),
+        fit.observations.count,
+        description,
+    )
+
+
+def autoregressive(observations: Observations, order: int | None = None) -> Likelihood:
+    """Residuals of each joint follow an autoregressive model, order by Schwarz's criterion unless given.
+
+    Coefficients are those of two rounds of generalised least squares: they are asymptotically independent of beta, so that
+    fixing them costs no width. Innovation variances are marginalised. Effective samples per joint: for the mean, N times
+    the innovation variance over (1 - sum a)^-2, in units of the residual variance.
+    """
+    if order is None:
+        order = autoregressive_order(observations, wls(observations).beta)
+    if order == 0:
+        return _white(observations, {"method": "autoregressive", "order": 0})
+    fit = gls(observations, order)
+    whitened: Whitened = fit.observations
+    coefficients = whitened.coefficients
+    _, innovation = autoregression(observations, fit.beta, order)
+    noise = _noise_of(observations, fit.beta)
+    effective = fit.information.counts * (noise * (1.0 - coefficients.sum(axis=1)) / innovation) ** 2
+    rows, target = _split(fit.information)
+    description = {"method": "autoregressive", "order": order, "coefficients": coefficients.round(6).tolist()}
+    counts = fit.information.counts
+    effective = np.minimum(effective, counts)
+    return Likelihood(rows, target, counts, fit.beta, noise, effective, observations.count, description)
+
+
+def white(observations: Observations) -> Likelihood:
+    """Independent residuals, one unknown variance per joint. Intervals are too narrow by a factor of four to six on real
+    robots: a warning says so."""
+    warnings.warn(
+        "the white-noise likelihood ignores the autocorrelation of the residuals: intervals will be too narrow",
+        stacklevel=2,
+    )
+    return _white(observations, {"method": "white"})
+
+
+def autoregressive_order(observations: Observations, beta) -> int:
+    """Order in 0..12 with the least Schwarz criterion (Schwarz 1978), summed over joints, of the residuals at beta."""
+    best, chosen = np.inf, 0
+    for order in range(HIGHEST_ORDER + 1):
+        if order == 0:
+            innovation = _noise_of(observations, beta)
+        else:
+            _, innovation = autoregression(observations, beta, order)
+        score = np.sum(observations.count * np.log(innovation**2) + order * np.log(observations.count))
+        if score < best:
+            best, chosen = score, order
+    return chosen
+
+
+def _white(observations, description):
+    information = compress(observations)
+    fit = wls(observations)
+    rows, target = _split(information)
+    return Likelihood(
+        rows, target, information.counts, fit.beta, fit.noise, information.counts, observations.count, description
+    )
+
+
+def _split(information: Information):
+    return information.factors[:, :, :-1].copy(), information.factors[:, :, -1].copy()
+
+
+def _noise_of(observations, beta):
+    squares, count = 0.0, 0.0
+    for chunk in observations.chunks():
+        residual = chunk.effort - np.einsum("nbs,b->ns", chunk.columns, beta)
+        squares = squares + np.sum(np.where(chunk.weight > 0, residual, 0.0) ** 2, axis=1)
+        count = count + np.sum(chunk.weight > 0, axis=1)
+    return np.sqrt(squares / np.maximum(count, 1.0))
+
+
+def _gain_error(fit, covariance):
+    n = len(fit.weights)
+    if covariance.shape != (n, n) or np.linalg.eigvalsh(covariance)[0] < -1e-12:
+        raise DataError(f"the covariance of {n} drive gains must be a positive semidefinite ({n}, {n}) matrix")
+    slopes = gain_sensitivity(fit)
+    return slopes @ covariance @ slopes.T
