@@ -61,7 +61,7 @@ def body_regressor(velocity, acceleration):
     """Regressor (6, 10) of one body's wrench [force; moment] at its frame's origin, in its own axes.
 
     velocity (6,) is [linear, angular] and acceleration (6,) [linear classical acceleration of the origin minus gravity,
-    angular], both in the body's axes (Atkeson, An, Hollerbach 1986, eq. 9).
+    angular], both in the body's axes (Atkeson, An, Hollerbach 1986).
     """
     w, a, wd = velocity[3:], acceleration[:3], acceleration[3:]
     zero3, zero6 = jnp.zeros((3, 1)), jnp.zeros((3, 6))

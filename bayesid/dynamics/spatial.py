@@ -59,5 +59,5 @@ def over_tree(mask, x):
 
 
 def motion_cross(w, v, w2, v2):
-    """Spatial motion cross product (Featherstone 2008, eq. 2.31): (w, v) x (w2, v2), angular part first."""
+    """Spatial motion cross product (Featherstone 2008, ch. 2): (w, v) x (w2, v2), angular part first."""
     return cross(w, w2), cross(w, v2) + cross(v, w2)

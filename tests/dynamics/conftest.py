@@ -1,5 +1,6 @@
 """Random kinematic trees and the two engines that answer for them: Pinocchio and MuJoCo."""
 
+import jax
 import mujoco
 import numpy as np
 import pinocchio
@@ -19,6 +20,15 @@ def random_inertial(rng):
     second = mass * (spread @ spread.T + np.outer(com, com))
     moment = np.trace(second) * np.eye(3) - second
     return (mass, *(mass * com), *moment[np.triu_indices(3)])
+
+
+@pytest.fixture(scope="package", autouse=True)
+def quick_compilation():
+    """Most of this folder's time would go into optimising code that runs a few times."""
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.fixture(scope="session")
