@@ -162,9 +162,7 @@ class Bounded:
                 )
             shapes.append(shape / room)
             on.append(at)
-        return replace(
-            prior, ellipsoids=np.array(shapes).reshape(-1, 4, 4), on=np.array(on), edge=np.full(len(on), self.edge)
-        )
+        return replace(prior, ellipsoids=np.array(shapes).reshape(-1, 4, 4), on=np.array(on), edge=np.full(len(on), self.edge))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,212 @@
+"""bayesid posterior: a full posterior of link, rotor and friction parameters."""
+
+from __future__ import annotations
+
+from bayesid.cli.options import (
+    Progress,
+    add_common,
+    add_log_options,
+    data_part,
+    read_gains,
+    read_samples,
+    show_warnings,
+    table,
+)
+
+LIKELIHOODS = ("calibrated", "robust", "autoregressive", "white")
+METHODS = ("nuts", "laplace", "svi")
+
+
+def add_arguments(parser):
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="log file, with its window if wanted: run.csv@635:3510")
+    add_log_options(parser)
+    group = parser.add_argument_group("model and prior")
+    group.add_argument("--friction", default="coulomb-offset", metavar="LAW", help="friction law, or auto: the best predictor")
+    group.add_argument("--no-rotor", action="store_true", help="no rotor inertias: they are part of the links")
+    group.add_argument(
+        "--prior-dof", type=float, default=12.0, metavar="D", help="how many points of each body the CAD is worth (default 12)"
+    )
+    group.add_argument("--prior-robot", metavar="R", help="robot whose inertials centre the prior (default: --robot)")
+    group.add_argument("--total-mass", type=float, metavar="KG", help="no CAD: bodies of plausible size with this mass")
+    group.add_argument("--keep-conflicts", action="store_true", help="do not soften the prior of links that contradict it")
+    group.add_argument(
+        "--likelihood", choices=LIKELIHOODS, default="calibrated", help="what is assumed of residuals (default calibrated)"
+    )
+    group = parser.add_argument_group("inference")
+    group.add_argument("--method", choices=METHODS, default="nuts", help="default nuts; laplace and svi are approximations")
+    group.add_argument("--chains", type=int, default=4, metavar="N")
+    group.add_argument("--warmup", type=int, default=200, metavar="N")
+    group.add_argument("--draws", type=int, default=700, metavar="N", help="draws per chain (default 700)")
+    group.add_argument("--target-accept", type=float, default=0.75, metavar="P")
+    group.add_argument("--validate", action="append", default=[], metavar="LOG", help="held-out log (may be repeated)")
+    group.add_argument("--export-samples", type=int, metavar="N", help="write N robot descriptions drawn from the posterior")
+    group.add_argument("--export-format", choices=("urdf", "mjcf"), default="urdf")
+    add_common(parser)
+
+
+def run(args):
+    from bayesid.errors import DataError
+
+    show_warnings(args.quiet)
+    if args.export_samples and not args.out:
+        raise DataError("--export-samples writes files: name a folder with --out")
+    progress = Progress(args.quiet)
+    progress.stage("reading", "read")
+    from bayesid.robots import load_robot
+
+    robot = load_robot(args.robot)
+    gains, gain_covariance = read_gains(args.drive_gains, robot)
+    logs, runs = read_samples(args.logs, args, robot)
+    _, held_out = read_samples(args.validate, args, robot)
+
+    from bayesid.models import Model
+    from bayesid.posterior import NUTS, SVI, ClassPrior, FromRobot, Laplace, Wishart, infer
+
+    if args.total_mass is not None:
+        prior = ClassPrior(args.total_mass, min(args.prior_dof, 6.0) if args.prior_dof == 12.0 else args.prior_dof)
+    elif args.prior_robot:
+        prior = FromRobot(load_robot(args.prior_robot), args.prior_dof)
+    else:
+        prior = Wishart(args.prior_dof)
+    comparison = None
+    friction = args.friction
+    if friction == "auto":
+        progress.stage("comparing friction laws", "friction")
+        from bayesid.posterior.friction import candidates, compare_friction
+
+        laws = candidates()
+        comparison = compare_friction(robot, runs, gains=gains, laws=laws, prior=prior, rotor=not args.no_rotor)
+        friction = next(law.law for law in laws if law.name == comparison.chosen)
+    progress.stage("compressing", "compile")
+    model = Model(robot, friction, rotor=not args.no_rotor)
+    _ = model.base
+    prior.of(model)
+    method = {
+        "nuts": lambda: NUTS(args.chains, args.warmup, args.draws, args.target_accept, seed=args.seed),
+        "laplace": lambda: Laplace(args.chains * args.draws, args.seed),
+        "svi": lambda: SVI(draws=args.chains * args.draws, seed=args.seed),
+    }[args.method]()
+    progress.stage("sampling", "solve")
+    found = infer(
+        model,
+        runs,
+        gains=gains,
+        gain_covariance=gain_covariance,
+        prior=prior,
+        likelihood=args.likelihood,
+        method=method,
+        softened=not args.keep_conflicts,
+    )
+    document = _document(args, found, data_part(logs, runs), held_out, comparison)
+    if args.out:
+        progress.stage("writing", "write")
+        _write(args, found, document, progress)
+    document["timing_s"] = progress.done()
+    _show(args, found, document, comparison)
+    return 1 if document["problems"] else 0
+
+
+def _document(args, found, data, held_out, comparison):
+    import numpy as np
+
+    import bayesid
+    from bayesid.posterior import coverage
+    from bayesid.regression import validate
+    from bayesid.results import RESULT_SCHEMA, parameter_rows
+
+    estimate = found.estimate()
+    smallest = found.min_eigenvalues()
+    problems = list(found.diagnostics.problems) if found.diagnostics else []
+    contraction = found.contraction()
+    rows = [{**row, "contraction": float(c)} for row, c in zip(parameter_rows(estimate), contraction)]
+    base = [{**row, "kind": "base", "name": f"base.{row['name']}"} for row in parameter_rows(found.base_estimate())]
+    document = {
+        "bayesid": bayesid.__version__,
+        "schema": RESULT_SCHEMA,
+        "command": "posterior",
+        "robot": found.model.robot.name,
+        "joints": list(found.model.robot.joint_names),
+        "friction": found.model.friction.name,
+        "method": args.method,
+        "data": data,
+        "base_dimension": found.model.base.dimension,
+        "parameters": rows + base,
+        "correlated": [list(group) for group in found.correlated_groups()],
+        "covariance": found.target.likelihood.description,
+        "prior": {"dof": found.target.prior.dof, "conflicts": [str(c) for c in found.conflicts]},
+        "effective_samples": found.target.likelihood.effective,
+        "validation": [],
+        "physical": {"consistent": bool(np.all(smallest > 0)), "min_eigenvalue": smallest.min(axis=0)},
+        "diagnostics": found.diagnostics.to_dict() if found.diagnostics else None,
+        "problems": problems,
+    }
+    for run in held_out:
+        shares = coverage(estimate, run, 0.9)
+        part = {"coverage90_moving": shares["moving"], "coverage90_still": shares["standstill"]}
+        document["validation"].append({**validate(estimate, run).to_dict(), **part})
+    if comparison is not None:
+        document["friction_comparison"] = {
+            "laws": list(comparison.names),
+            "elpd": comparison.elpd,
+            "difference": comparison.difference,
+            "standard_error": comparison.error,
+            "best": list(comparison.best),
+            "chosen": comparison.chosen,
+            "reason": comparison.reason,
+        }
+    return document
+
+
+def _write(args, found, document, progress):
+    from bayesid.results import json_text, write_folder
+
+    def fill(folder):
+        found.estimate().save(folder / "estimate.json")
+        found.save_netcdf(folder / "posterior.nc")
+        if args.export_samples:
+            found.export_samples(folder / "robots", args.export_samples, args.export_format, args.seed)
+        document["timing_s"] = progress.done()
+        (folder / "result.json").write_text(json_text(document), encoding="utf-8")
+
+    write_folder(args.out, fill)
+
+
+def _show(args, found, document, comparison):
+    from bayesid.results import json_text
+
+    if args.json:
+        print(json_text(document))
+        return
+    if comparison is not None:
+        print(table(*comparison.table()))
+        print(f"friction law: {comparison.reason}\n")
+    rows = [
+        (
+            row["name"],
+            row["unit"],
+            f"{row['estimate']:.4g}",
+            f"{row['std']:.2g}",
+            f"{row['interval95'][0]:.4g} .. {row['interval95'][1]:.4g}",
+            f"{100 * row['contraction']:.0f} %",
+        )
+        for row in document["parameters"]
+        if "contraction" in row
+    ]
+    print(table(("parameter", "unit", "mean", "std", "95 % interval", "from data"), rows))
+    for held in document["validation"]:
+        shares = ", ".join(f"{100 * c:.0f}" for c in held["coverage90_moving"])
+        rms = ", ".join(f"{v:.3g}" for v in held["rms"])
+        print(f"\nheld out {held.get('path', '')}: rms {rms} N m; 90 % band holds {shares} % while moving")
+    for conflict in document["prior"]["conflicts"]:
+        print(f"\nnote: {conflict}")
+    diagnostics = found.diagnostics
+    if diagnostics is not None:
+        print(
+            f"\n{diagnostics.divergences} divergences, R-hat {diagnostics.max_rhat:.3f}, effective draws "
+            f"{diagnostics.min_ess_bulk:.0f} (bulk) {diagnostics.min_ess_tail:.0f} (tail), "
+            f"{document['timing_s']['total']:.1f} s"
+        )
+    for problem in document["problems"]:
+        print(f"problem: {problem}")
+    if args.out:
+        print(f"\nwrote {args.out}: result.json, estimate.json, posterior.nc")
