@@ -238,7 +238,8 @@ def _finish(args, robot, frame, estimate, data, readings, progress):
     print(payload.urscript(estimate).splitlines()[-1])
     if goal is not None:
         print(
-            f"goal {'met' if met else 'missed'}: mass within {100 * goal.mass:g} %, centre of mass within {1000 * goal.com:g} mm"
+            f"goal {'met' if met else 'missed'}: mass within {100 * goal.mass:g} %, centre of mass "
+            f"within {1000 * goal.com:g} mm"
         )
     if args.out:
         print(f"wrote {args.out}: result.json, estimate.json, payload.script, franka_load.json, figures")
@@ -250,11 +251,13 @@ def _notes(estimate, smallest):
     scale = estimate.meta.get("residual_scale", 1.0)
     if scale > 1.2:
         notes.append(
-            f"residuals are {scale:.2g} times what the noise explains: intervals are widened; check the frame, the bias and the noise"
+            f"residuals are {scale:.2g} times what the noise explains: intervals are widened; check "
+            f"the frame, the bias and the noise"
         )
     if estimate.meta.get("consistent") == "projected":
         notes.append(
-            f"no body has the unconstrained estimate; the nearest that exists is {estimate.meta['moved_std']:.2g} standard deviations away"
+            f"no body has the unconstrained estimate; the nearest that exists is "
+            f"{estimate.meta['moved_std']:.2g} standard deviations away"
         )
     if smallest <= 0:
         notes.append("no body has these parameters (pseudo-inertia not positive definite): use --consistent lmi, or move more")
@@ -303,7 +306,8 @@ def _plan(args, robot, frame):
         print(json_text(document))
         return 0 if plan.met else 1
     print(
-        f"linear {100 * plan.motion.distance:.3g} cm, turns {1000 * plan.motion.angle:.3g} mrad, {plan.motion.duration:g} s in all; "
+        f"linear {100 * plan.motion.distance:.3g} cm, turns {1000 * plan.motion.angle:.3g} mrad, "
+        f"{plan.motion.duration:g} s in all; "
         f"peak {100 * v:.3g} cm/s, {100 * a:.3g} cm/s^2, {1000 * w:.3g} mrad/s, {1000 * wd:.3g} mrad/s^2"
     )
     print(f"joints move by {document['plan']['largest_joint_travel_rad']:.3g} rad at most from {robot.name}'s elbow-up pose\n")

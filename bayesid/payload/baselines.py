@@ -59,7 +59,8 @@ def total_least_squares(record: WrenchRecord, noise: SensorNoise | None = None, 
     """Total least squares: the columns of first moment and inertia are as noisy as the wrench, that of mass is exact.
 
     Mixed LS-TLS of Van Huffel, Vandewalle 1991 (The total least squares problem, alg. 3.2): the exact column is eliminated by
-    QR, the others are scaled to the noise that the angular acceleration brings into them. Covariance to first order (ibid., ch. 8).
+    QR, the others are scaled to the noise that the angular acceleration brings into them. Covariance to first order
+    (ibid., ch. 8).
     """
     noise = noise or noise_of(record)
     rows, measured = _filtered_rows(record, noise, cutoff)

@@ -29,7 +29,8 @@ def _check_gaps(record):
     if long.any():
         k = int(np.argmax(long))
         raise DataError(
-            f"{record.name}: time jumps from {time[k]:.6g} s to {time[k + 1]:.6g} s after sample {k + 1} ({int(long.sum())} such gaps): "
+            f"{record.name}: time jumps from {time[k]:.6g} s to {time[k + 1]:.6g} s after sample "
+            f"{k + 1} ({int(long.sum())} such gaps): "
             "the integral over a gap is not known; cut the record there"
         )
 
@@ -43,7 +44,8 @@ def _check_saturation(record):
                 count = int(np.sum(channel == extreme))
                 if count >= _CLIPPED and np.mean(channel == extreme) < 0.9 and not _quantised(channel, extreme):
                     raise DataError(
-                        f"{record.name}: {what} {axis} stays at its extreme value {extreme:.6g} for {count} samples, the sensor saturates: "
+                        f"{record.name}: {what} {axis} stays at its extreme value {extreme:.6g} for "
+                        f"{count} samples, the sensor saturates: "
                         "use a smaller load or a larger range"
                     )
 
@@ -65,11 +67,13 @@ def _check_gravity(record):
     angle = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
     if angle > 180.0 - _MISALIGNED:
         raise DataError(
-            f"{record.name}: the force points along gravity, which implies a mass of {-size / np.linalg.norm(weight):.3g} kg: the wrench has "
+            f"{record.name}: the force points along gravity, which implies a mass of "
+            f"{-size / np.linalg.norm(weight):.3g} kg: the wrench has "
             "the opposite sign (negate it) or is given in the base's axes"
         )
     if angle > _MISALIGNED:
         raise DataError(
-            f"{record.name}: the mean force is {angle:.0f} deg away from opposing gravity: the wrench is not given along the axes of this "
+            f"{record.name}: the mean force is {angle:.0f} deg away from opposing gravity: the wrench "
+            f"is not given along the axes of this "
             "frame, or the sensor has a large bias; name the sensor's frame"
         )

@@ -126,7 +126,8 @@ def joint_estimate(
     """Standard parameters (m, c, I about the sensor frame) and, as far as `prior` leaves them open, bias and tilt.
 
     Whitening depends on the payload itself, through the noise of angular velocity: weights come from a first pass, or from
-    the payload (10,) that is `assumed`. `noise` None: estimated from the record (`noise_of`). Raises DataError when the motion leaves parameters undetermined, naming them.
+    the payload (10,) that is `assumed`. `noise` None: estimated from the record (`noise_of`). Raises DataError when
+    the motion leaves parameters undetermined, naming them.
     """
     check_record(record)
     noise = noise_of(record) if noise is None else noise

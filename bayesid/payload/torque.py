@@ -5,7 +5,8 @@ Over a short window the generalised momentum changes by the integral of torque a
     [Y_p]_t^(t+h) pi - integral (drift) pi + integral (friction) = integral tau ,
 
 linear in all parameters. A payload adds its ten parameters to those of the last link, so its columns are that link's. Runs
-without payload tell the robot's base parameters, the run with it the payload; dry friction differs from day to day and with load,
+without payload tell the robot's base parameters, the run with it the payload; dry friction differs from day to day
+and with load,
 hence the loaded run has friction parameters of its own.
 """
 
@@ -167,7 +168,8 @@ def aligned(first: Samples, second: Samples, tolerance: float = 0.05) -> tuple[S
     error = float(np.sqrt(np.mean((pair[0].q - pair[1].q) ** 2)))
     if error > tolerance:
         raise DataError(
-            f"the two runs are not the same motion: positions differ by {error:.3g} rad rms after alignment (at most {tolerance:g}); "
+            f"the two runs are not the same motion: positions differ by {error:.3g} rad rms after "
+            f"alignment (at most {tolerance:g}); "
             "use an unloaded run of the same motion, or identify the robot first"
         )
     return pair
@@ -303,7 +305,8 @@ def _prior(model, estimate: Estimate, base, friction, size):
         mean, covariance = np.array(estimate.mean), np.array(estimate.covariance)
     else:
         raise DataError(
-            f"the result holds parameters of another model: {len(estimate)} of them, while robot '{model.robot.name}' with friction "
+            f"the result holds parameters of another model: {len(estimate)} of them, while robot "
+            f"'{model.robot.name}' with friction "
             f"'{model.friction.name}' has {model.base.dimension} base or {model.size} standard parameters"
         )
     order = {index: k for k, index in enumerate(model.base.independent)}

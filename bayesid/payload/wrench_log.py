@@ -34,7 +34,8 @@ def read_wrench_log(path, robot: Robot, frame: str | None = None, parts=()) -> W
     missing = [name for name in ("time", *joints, *wrench) if name not in columns]
     if missing:
         raise LogError(
-            f"{path}: no column '{missing[0]}': a wrench log for robot '{robot.name}' needs time, q1 to q{robot.dof}, {', '.join(wrench)}"
+            f"{path}: no column '{missing[0]}': a wrench log for robot '{robot.name}' needs time, q1 "
+            f"to q{robot.dof}, {', '.join(wrench)}"
         )
     time = columns["time"]
     q = np.column_stack([columns[name] for name in joints])

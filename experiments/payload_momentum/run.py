@@ -1,6 +1,7 @@
 """Rebuilds the reference's simulation study: three objects, three ranges, three noise levels, many noise draws.
 
-    python experiments/payload_momentum/run.py --reference payload_momentum.toml [--draws 200] [--out experiments/payload_momentum]
+    python experiments/payload_momentum/run.py --reference payload_momentum.toml [--draws 200] [--out
+    experiments/payload_momentum]
 
 MuJoCo gives the wrench, bayesid the motion and the estimates. Writes results.json and results.md.
 """
@@ -158,7 +159,8 @@ def markdown(tables, results, summary, rows, command, date):
             f"- median inertia error at high noise: joint {inertia['joint']:.2f} %, momentum {inertia['momentum']:.2f} %"
         )
     lines.append(
-        f"- rz of object 1 at range 0.1, low and moderate noise, joint: {', '.join(f'{x:.3f} %' for x in summary['rz_object1_range_0.1'])}"
+        f"- rz of object 1 at range 0.1, low and moderate noise, joint: "
+        f"{', '.join(f'{x:.3f} %' for x in summary['rz_object1_range_0.1'])}"
     )
     return "\n".join(lines) + "\n"
 
