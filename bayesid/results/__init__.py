@@ -2,6 +2,7 @@
 
 from bayesid.results.document import (
     RESULT_SCHEMA,
+    check_folder,
     file_sha256,
     json_text,
     parameter_rows,
@@ -14,6 +15,7 @@ __all__ = [
     "RESULT_SCHEMA",
     "Estimate",
     "Prediction",
+    "check_folder",
     "file_sha256",
     "join_estimates",
     "json_text",

@@ -46,13 +46,11 @@ def file_sha256(path) -> str:
 def write_folder(path, fill: Callable[[Path], None]) -> Path:
     """Let `fill` write into a fresh folder beside `path`, then put it in its place: written whole or not at all.
 
-    An existing folder is replaced only if it is empty or holds a `result.json`. Raises ResultError otherwise.
+    An existing folder is replaced only if it is empty or holds a result of the same command, and no folder that the new
+    result does not have. Raises ResultError otherwise.
     """
     target = Path(path)
-    if target.exists() and not target.is_dir():
-        raise ResultError(f"{target}: is a file; name a folder with --out")
-    if target.is_dir() and any(target.iterdir()) and not (target / "result.json").is_file():
-        raise ResultError(f"{target}: holds files that bayesid did not write; name another folder with --out")
+    check_folder(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         staged = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -60,6 +58,7 @@ def write_folder(path, fill: Callable[[Path], None]) -> Path:
         raise ResultError(f"{target}: cannot be written: {error.strerror}") from error
     try:
         fill(staged)
+        _check_replacement(target, staged)
         staged.chmod(0o777 & ~_umask())
         if target.exists():
             shutil.rmtree(target)
@@ -68,6 +67,37 @@ def write_folder(path, fill: Callable[[Path], None]) -> Path:
         shutil.rmtree(staged, ignore_errors=True)
         raise
     return target
+
+
+def check_folder(path, command: str | None = None) -> None:
+    """Refuse a folder that cannot take a result (of `command`), before the work for it is done. Raises ResultError."""
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise ResultError(f"{target}: is a file; name a folder with --out")
+    if not target.is_dir() or not any(target.iterdir()):
+        return
+    if not (target / "result.json").is_file():
+        raise ResultError(f"{target}: holds files that bayesid did not write; name another folder with --out")
+    held = _command_of(target)
+    if command is not None and held is not None and held != command:
+        raise ResultError(f"{target}: holds a result of 'bayesid {held}', which would be lost; name another folder with --out")
+
+
+def _check_replacement(target, staged):
+    if not target.is_dir():
+        return
+    check_folder(target, _command_of(staged))
+    fresh = {item.name for item in staged.iterdir()}
+    lost = sorted(item.name for item in target.iterdir() if item.is_dir() and item.name not in fresh)
+    if lost:
+        raise ResultError(f"{target}: holds the folder '{lost[0]}', which would be lost; name another folder with --out")
+
+
+def _command_of(folder):
+    try:
+        return json.loads((folder / "result.json").read_text(encoding="utf-8")).get("command")
+    except (OSError, ValueError, AttributeError):
+        return None
 
 
 def read_result(path) -> dict:

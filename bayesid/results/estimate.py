@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bayesid.errors import ResultError
+from bayesid.errors import BayesidError, ResultError
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,21 @@ class Estimate:
                 f"an estimate of {p} names needs a mean ({p},) and a covariance ({p}, {p}), "
                 f"got {self.mean.shape} and {self.covariance.shape}"
             )
-        if self.draws is not None and (self.draws.ndim != 2 or self.draws.shape[1] != p):
+        if len(set(self.names)) < p:
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise ResultError(f"an estimate names '{twice}' twice")
+        variances = np.diag(self.covariance)
+        wrong = ~np.isfinite(self.mean) | ~np.isfinite(self.covariance).all(axis=1)
+        wrong |= variances < -1e-9 * np.max(np.abs(variances), initial=0.0)
+        if wrong.any():
+            name = self.names[int(np.flatnonzero(wrong)[0])]
+            raise ResultError(f"the estimate of '{name}' is not finite, or its variance is negative")
+        if not self.dof > 0:
+            raise ResultError(f"degrees of freedom must be above zero, got {self.dof}")
+        if self.draws is not None and (self.draws.ndim != 2 or self.draws.shape[1] != p or not len(self.draws)):
             raise ResultError(f"draws must be (draws, {p}), got {self.draws.shape}")
+        if self.draws is not None and not np.isfinite(self.draws).all():
+            raise ResultError("the draws of an estimate hold a number not finite")
 
     def __len__(self):
         return len(self.names)
@@ -204,7 +217,7 @@ class Estimate:
                 meta=data["meta"],
             )
         except (KeyError, TypeError, ValueError, AttributeError, ImportError) as error:
-            raise ResultError(f"not an estimate written by bayesid: {error!r}") from error
+            raise ResultError(f"not an estimate written by bayesid: {_reason(error)}") from error
 
     def save(self, path) -> None:
         """Write one JSON file."""
@@ -216,14 +229,14 @@ class Estimate:
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
+            raise ResultError(f"{path}: cannot be read: {error.strerror}; name a result folder or its estimate.json") from error
         except ValueError as error:
             raise ResultError(f"{path}: not a JSON file: {error}") from error
         if not isinstance(data, dict):
             raise ResultError(f"{path}: not an estimate written by bayesid: it holds no JSON object")
         try:
             return cls.from_dict(data)
-        except ResultError as error:
+        except BayesidError as error:
             raise ResultError(f"{path}: {error}") from error
 
     def _repr_html_(self):
@@ -256,6 +269,12 @@ def t_quantile(probability: float, dof: float) -> float:
     from scipy.special import ndtri, stdtrit
 
     return float(ndtri(probability) if math.isinf(dof) else stdtrit(dof, probability))
+
+
+def _reason(error) -> str:
+    if isinstance(error, KeyError):
+        return f"it has no entry {error}"
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _frozen(values):
