@@ -17,6 +17,10 @@ COMMANDS = {
     "datasets": ("bayesid.cli.datasets", "list public recordings, or fetch one"),
     "identify": ("bayesid.cli.identify", "identify a robot from its logs"),
     "validate": ("bayesid.cli.validate", "judge a result on further logs"),
+    "drive-gains": ("bayesid.cli.drive_gains", "estimate drive gains from motor currents, unloaded and with a weighed load"),
+    "excite": ("bayesid.cli.excite", "design an excitation trajectory, or check a run against its design"),
+    "posterior": ("bayesid.cli.posterior", "sample the posterior of link, rotor and friction parameters"),
+    "payload": ("bayesid.cli.payload", "estimate mass, centre of mass and inertia of what the robot holds"),
     "report": ("bayesid.cli.report", "write the HTML report of a result again"),
 }
 
@@ -47,6 +51,7 @@ def main(argv=None) -> int:
     # Small matrices gain nothing from BLAS threads, and lose much where cores are shared.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
+        _check_output(argv[0], args)
         return module.run(args)
     except BayesidError as error:
         print(f"bayesid {argv[0]}: {error}", file=sys.stderr)
@@ -57,6 +62,14 @@ def main(argv=None) -> int:
     except KeyboardInterrupt:
         print(f"bayesid {argv[0]}: interrupted, nothing written", file=sys.stderr)
         return 130
+
+
+def _check_output(command, args):
+    """Refuse an --out that cannot take the result before the work is done, not after."""
+    if command != "report" and getattr(args, "out", None) is not None:
+        from bayesid.results import check_folder
+
+        check_folder(args.out, command)
 
 
 def _parser():
