@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesid.errors import DataError
 from bayesid.models import Model
+from bayesid.regression.checks import check_runs
 from bayesid.regression.covariance import HAC, Covariance, CovarianceResult
 from bayesid.regression.least_squares import METHODS, Fit
 from bayesid.regression.observations import Observations
@@ -57,12 +58,17 @@ def identify(
 
     `method`: ols, wls, robust, gls, or lmi (physically consistent on top of wls). `gains` (n,) [N m/A] are needed when the
     effort is a current; `gain_covariance` (n, n) widens the result by their uncertainty. `validation` holds further runs
-    to judge the result on. Raises DataError when the data do not determine the parameters or do not fit the model.
+    to judge the result on. Raises DataError when the data do not determine the parameters or do not fit the model, when a
+    run is given twice, and when an effort never changes.
     """
     if method not in (*METHODS, "lmi"):
         raise DataError(f"unknown method '{method}': choose one of {', '.join((*METHODS, 'lmi'))}")
     runs = (runs,) if isinstance(runs, Samples) else tuple(runs)
     observations = Observations(model, runs, gains)
+    validation = (validation,) if isinstance(validation, Samples) else tuple(validation)
+    check_runs(model, runs)
+    for run in validation:
+        check_runs(model, [run])
     fit = METHODS["wls" if method == "lmi" else method](observations)
     found = (covariance or HAC()).of(fit)
     if gain_covariance is not None:
@@ -81,7 +87,7 @@ def identify(
         covariance_method=found.description,
         dof=found.dof,
         predictor=predictor,
-        meta={"expressions": dict(zip(base_names(model), model.base.expressions))},
+        meta={"expressions": dict(zip(base_names(model), model.base.expressions)), "trained_on": _provenance(runs)},
     )
     estimate, base, active, smallest = unconstrained, unconstrained, (), None
     if method == "lmi":
@@ -119,6 +125,11 @@ def gain_sensitivity(fit: Fit) -> np.ndarray:
     return np.linalg.solve(normal, np.array(moments).T)
 
 
+def _provenance(runs):
+    keys = ("path", "sha256", "rows")
+    return [{key: run.source[key] for key in keys} for run in runs if all(key in run.source for key in keys)]
+
+
 def _from_draws(unconstrained, parameters, draws, model, predictor):
     return dataclasses.replace(
         unconstrained,
@@ -132,7 +143,7 @@ def _from_draws(unconstrained, parameters, draws, model, predictor):
         dof=np.inf,
         draws=draws,
         predictor=predictor,
-        meta={},
+        meta={"trained_on": unconstrained.meta["trained_on"]},
     )
 
 

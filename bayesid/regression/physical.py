@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,8 @@ class PhysicalProgram:
     def __init__(self, model: Model, factor: np.ndarray, constraints: Constraints):
         import cvxpy as cp
 
+        if not 0 <= constraints.pull < np.inf:
+            raise DataError(f"the pull to the nominal model must be a number from 0 on, got {constraints.pull}")
         self.model, self.constraints = model, constraints
         self.center, self.spread = _prior(model)
         self._factor = factor
@@ -79,14 +82,22 @@ class PhysicalProgram:
         right = np.concatenate([self._factor @ beta, center / self.spread])
         self._minimum.value = self._inverse @ (self._orthogonal.T @ right)
         try:
-            self._problem.solve(solver=cp.CLARABEL)
+            with warnings.catch_warnings():
+                # Reduced accuracy is judged below, by the consistency of what was found.
+                warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+                self._problem.solve(solver=cp.CLARABEL)
         except cp.SolverError as error:
             raise SolverError(f"the physically consistent fit failed: {error}; use --method wls") from error
+        if self._problem.status in (cp.UNBOUNDED, cp.UNBOUNDED_INACCURATE):
+            raise SolverError(f"the physically consistent fit failed (solver: {self._problem.status}): lower --pull")
         if self._problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             raise SolverError(
                 f"no physically consistent parameters meet the mass bounds (solver: {self._problem.status}): widen them"
             )
-        return (self._minimum.value + self._inverse @ self._deviation.value) * self.spread
+        found = (self._minimum.value + self._inverse @ self._deviation.value) * self.spread
+        if self._problem.status == cp.OPTIMAL_INACCURATE and min_eigenvalues(self.model, found).min() <= 0:
+            raise SolverError("the physically consistent fit stopped short of consistency; use --method wls")
+        return found
 
     def _mass_limits(self, parameters):
         import cvxpy as cp

@@ -32,6 +32,8 @@ class TorquePredictor:
         from bayesid.results.estimate import t_quantile
 
         model = self.model
+        if estimate.names not in (model.names, base_names(model)):
+            raise DataError(f"the estimate's parameters are not those of its model of robot '{model.robot.name}'")
         if samples.dof != model.robot.dof:
             raise DataError(f"the log has {samples.dof} joints, the model '{model.robot.name}' has {model.robot.dof}")
         mean, variance = np.empty(samples.q.shape), np.empty(samples.q.shape)
@@ -67,8 +69,11 @@ class TorquePredictor:
 
     @classmethod
     def from_dict(cls, data: dict) -> TorquePredictor:
-        gains = None if data["gains"] is None else np.array(data["gains"])
-        return cls(Model.from_dict(data["model"]), np.array(data["noise"]), gains)
+        gains = None if data["gains"] is None else np.array(data["gains"], dtype=float)
+        model, noise = Model.from_dict(data["model"]), np.array(data["noise"], dtype=float)
+        if noise.shape != (model.robot.dof,) or not (noise >= 0).all():
+            raise DataError(f"the noise of a predictor needs {model.robot.dof} numbers from 0 on")
+        return cls(model, noise, gains)
 
 
 def base_names(model: Model) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class Validation:
     def to_dict(self) -> dict:
         """The part of a result document that describes this run."""
         names = ("rms", "nrmse", "r2", "coverage95", "coverage95_moving", "coverage95_still")
-        return {**{key: self.source[key] for key in ("path", "sha256") if key in self.source}} | {
+        return {**{key: self.source[key] for key in ("path", "sha256", "rows") if key in self.source}} | {
             name: getattr(self, name).tolist() for name in names
         }
 

@@ -44,7 +44,9 @@ def ur10e():
     return Model(load_robot("ur10e"))
 
 
-@pytest.mark.parametrize(("friction", "rotor", "dimension"), [("none", False, 36), ("none", True, 40), ("coulomb-offset", True, 58)])
+@pytest.mark.parametrize(
+    ("friction", "rotor", "dimension"), [("none", False, 36), ("none", True, 40), ("coulomb-offset", True, 58)]
+)
 def test_ur10e_has_the_published_number_of_base_parameters(friction, rotor, dimension):
     assert Model(load_robot("ur10e"), friction, rotor).base.dimension == dimension
 

@@ -31,9 +31,7 @@ def test_torque_is_newton_euler_plus_rotor_plus_friction(states):
     q, qd, qdd = states
     parameters = np.random.default_rng(4).normal(size=model.size)
     inertials, rotors, friction = model.split(parameters)
-    rigid = jax.jit(inverse_dynamics, static_argnums=0)(
-        model.robot, q.T, qd.T, qdd.T, inertials, np.zeros(2)
-    )
+    rigid = jax.jit(inverse_dynamics, static_argnums=0)(model.robot, q.T, qd.T, qdd.T, inertials, np.zeros(2))
     dry = friction[:, 0] * qd + friction[:, 1] * np.sign(qd) + friction[:, 2]
     expected = np.asarray(rigid).T + rotors * qdd + dry
     np.testing.assert_allclose(model.torque(parameters, q, qd, qdd), expected, rtol=1e-10, atol=1e-10)

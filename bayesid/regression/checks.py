@@ -1,0 +1,84 @@
+"""Faults of runs that a fit would turn into a confident wrong answer, and what to tell a reader about a fit that is poor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesid.errors import DataError
+
+# A model whose error is above this part of a joint's torque explains less than half of its variance.
+POOR_NRMSE = 0.7
+# Constraints that raise a joint's residual by this factor say that data and model contradict each other.
+COSTLY = 1.25
+
+
+def check_runs(model, runs) -> None:
+    """Raise DataError for a run that was given twice (intervals would be too narrow) or whose effort is dead."""
+    for i, run in enumerate(runs):
+        for j, name in enumerate(model.robot.joint_names[: run.dof]):
+            effort = run.effort_measured[:, j]
+            if len(effort) and np.ptp(effort) == 0.0 and run.moving[:, j].any():
+                where = run.source.get("path") or "a run"
+                raise DataError(
+                    f"{where}: the {run.effort_kind} of joint {name} is {effort[0]:.6g} in every sample although the joint "
+                    "moves, so it was not measured: choose another channel or log"
+                )
+        for other in runs[:i]:
+            if overlap(run.source, other.source):
+                raise DataError(
+                    f"{run.source.get('path')}: has the same rows as {other.source.get('path')}: data that count twice make "
+                    "intervals too narrow; give each log once"
+                )
+
+
+def overlap(first: dict, second: dict) -> bool:
+    """Whether two runs, by their provenance, hold the same rows of the same file."""
+    if not first.get("sha256") or first.get("sha256") != second.get("sha256"):
+        return False
+    (a, b), (c, d) = first["rows"], second["rows"]
+    return a <= d and c <= b
+
+
+def held_out_warnings(trained_on, runs) -> list[str]:
+    """A sentence for each run that the estimate was fitted to: what it says about other motions is nothing."""
+    return [
+        f"{run.get('path')} was used for the fit: how well it is predicted says nothing about other motions."
+        for run in runs
+        if any(overlap(run, other) for other in trained_on)
+    ]
+
+
+def fit_warnings(found) -> list[str]:
+    """Sentences that a reader of an `Identification` must see before the numbers; empty for a sound fit."""
+    joints, words = found.model.robot.joint_names, []
+    nrmse = np.sqrt(np.mean([v.nrmse**2 for v in found.training], axis=0))
+    poor = [f"{joint} ({value:.0%})" for joint, value in zip(joints, nrmse) if not value < POOR_NRMSE]
+    if poor:
+        words.append(
+            f"The model explains less than half of the torque of {', '.join(poor)} (its error over the torque's standard "
+            "deviation): check the order of joints, signs, units, the robot and the friction law."
+        )
+    high = found.unconstrained.interval(0.95)[:, 1]
+    nonnegative = {name for name, sign in zip(found.model.names, found.model.nonnegative) if sign}
+    negative = [name for name, upper in zip(found.unconstrained.names, high) if name in nonnegative and upper < 0]
+    if negative:
+        words.append(
+            f"Least squares finds {', '.join(negative)} negative beyond doubt, which friction and inertia cannot be: check the "
+            "sign and delay of the effort, and the friction law."
+        )
+    if found.min_eigenvalue is not None:
+        information = found.fit.information
+        squares = [information.squared_residuals(b.mean) for b in (found.base, found.unconstrained)]
+        cost = np.sqrt(squares[0] / np.maximum(squares[1], 1e-300))
+        floor = 1e-3 * np.sqrt(np.mean([v.measured.var(axis=0) for v in found.training], axis=0) * information.counts)
+        costly = [
+            f"{joint} ({ratio:.1f} times)"
+            for joint, ratio, size, low in zip(joints, cost, np.sqrt(squares[0]), floor)
+            if ratio > COSTLY and size > low
+        ]
+        if costly:
+            words.append(
+                f"Physical consistency and the bounds given raise the residual of {', '.join(costly)}: the data contradict "
+                "them; check units and signs of the effort, drive gains, bounds and the robot."
+            )
+    return words

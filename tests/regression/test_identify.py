@@ -1,0 +1,132 @@
+"""The main job on a known arm: what it returns, predicts and refuses."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bayesid.errors import DataError
+from bayesid.regression import COVARIANCES, METHODS, gain_sensitivity, identify, validate, wls
+from bayesid.regression.observations import Observations
+from bayesid.results import Estimate
+
+
+@pytest.fixture(scope="module")
+def found(arm):
+    return identify(arm.model, [arm.run(1), arm.run(2)], validation=[arm.run(3)], draws=40)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore:the white-noise")
+def test_every_method_takes_every_covariance(arm, method):
+    for covariance in COVARIANCES.values():
+        estimate = identify(arm.model, arm.run(seconds=20.0), method=method, covariance=covariance()).estimate
+        distance = np.abs(estimate.mean - arm.beta) / estimate.std
+        assert np.linalg.eigvalsh(estimate.covariance / np.outer(estimate.std, estimate.std)).min() > -1e-9
+        assert np.median(distance) < 4.0, (method, covariance)
+        assert estimate.method == method
+
+
+def test_noise_put_in_is_the_noise_found(found):
+    np.testing.assert_allclose(found.training[0].rms, [1.0, 0.3], rtol=0.3)
+
+
+def test_condition_number_is_that_of_all_rows(arm, found):
+    rows = [np.sqrt(w)[:, None] * x for run in (arm.run(1), arm.run(2)) for x, _, w in arm.dense(run)]
+    assert found.condition_number == pytest.approx(np.linalg.cond(np.vstack(rows)), rel=1e-6)
+
+
+def test_prediction_is_the_model_torque_and_its_band_holds_new_samples(arm, found):
+    run = arm.run(4)
+    prediction = found.estimate.predict(run, 0.9)
+    np.testing.assert_allclose(
+        prediction.mean, arm.model.torque(found.estimate.mean, run.q, run.qd, run.qdd), rtol=1e-9, atol=1e-9
+    )
+    inside = (prediction.lower <= run.effort_measured) & (run.effort_measured <= prediction.upper)
+    np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=0.05)
+    wide = found.estimate.predict(run, 0.99)
+    assert np.all(wide.upper >= prediction.upper)
+
+
+def test_base_and_standard_estimates_predict_the_same(arm, found):
+    run = arm.run(4)
+    one, other = found.estimate.predict(run), found.base.predict(run)
+    np.testing.assert_allclose(one.mean, other.mean, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(one.std, other.std, rtol=1e-4)
+
+
+def test_band_widens_at_standstill_by_the_undetermined_dry_friction(arm, found):
+    """Dry friction of a joint at rest may be anything between minus and plus Coulomb torque: variance coulomb^2 / 3."""
+    run = arm.run(4, still=False)
+    still = dataclasses.replace(run, moving=np.zeros_like(run.moving))
+    one, other = (found.estimate.predict(samples).std for samples in (run, still))
+    coulomb = np.array([found.estimate[f"{joint}.coulomb"][0] for joint in arm.model.robot.joint_names])
+    np.testing.assert_allclose(other**2 - one**2, np.broadcast_to(coulomb**2 / 3, one.shape), rtol=1e-8)
+
+
+def test_validation_measures_what_it_says(arm, found):
+    run = arm.run(3)
+    checked = validate(found.base, run)
+    prediction = found.base.predict(run, 0.95)
+    residual = run.effort_measured - prediction.mean
+    np.testing.assert_allclose(checked.rms, np.sqrt((residual**2).mean(axis=0)))
+    np.testing.assert_allclose(checked.nrmse, checked.rms / run.effort_measured.std(axis=0))
+    np.testing.assert_allclose(checked.r2, 1 - (residual**2).mean(axis=0) / run.effort_measured.var(axis=0))
+    inside = np.abs(residual) <= prediction.upper - prediction.mean
+    np.testing.assert_allclose(checked.coverage95, inside.mean(axis=0), atol=1e-9)
+    for j in range(2):
+        assert checked.coverage95_still[j] == pytest.approx(inside[~run.moving[:, j], j].mean())
+        assert checked.coverage95_moving[j] == pytest.approx(inside[run.moving[:, j], j].mean())
+    np.testing.assert_array_equal(checked.rms, found.validation[0].rms)
+
+
+def test_a_run_that_never_stands_has_no_coverage_at_standstill(arm, found):
+    checked = validate(found.base, arm.run(3, still=False))
+    assert np.isnan(checked.coverage95_still).all()
+    assert set(checked.to_dict()) >= {"rms", "nrmse", "r2", "coverage95"}
+
+
+def test_a_saved_estimate_predicts_what_it_did(arm, found, tmp_path):
+    found.estimate.save(tmp_path / "e.json")
+    again, run = Estimate.load(tmp_path / "e.json"), arm.run(4)
+    np.testing.assert_array_equal(again.predict(run).upper, found.estimate.predict(run).upper)
+    np.testing.assert_array_equal(again.draws, found.estimate.draws)
+
+
+def test_gain_uncertainty_widens_the_result_by_the_delta_method(arm):
+    gains, share = np.array([10.0, 8.0]), 0.05
+    run = arm.run(1)
+    currents = dataclasses.replace(run, effort=run.effort / gains, effort_measured=None, effort_kind="current", effort_unit="A")
+    without = identify(arm.model, currents, gains=gains, method="ols")
+    spread = np.diag((share * gains) ** 2)
+    widened = identify(arm.model, currents, gains=gains, gain_covariance=spread, method="ols")
+    slope = np.empty((len(arm.beta), 2))
+    for j in range(2):
+        moved = gains.copy()
+        moved[j] *= 1.001
+        slope[:, j] = (identify(arm.model, currents, gains=moved, method="ols").estimate.mean - without.estimate.mean) / (
+            moved[j] - gains[j]
+        )
+    np.testing.assert_allclose(gain_sensitivity(without.fit), slope, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        widened.estimate.covariance - without.estimate.covariance, slope @ spread @ slope.T, rtol=1e-5, atol=1e-9
+    )
+
+
+def test_gain_sensitivity_needs_currents(arm):
+    with pytest.raises(DataError, match="hold torques"):
+        gain_sensitivity(wls(Observations(arm.model, (arm.run(),))))
+
+
+def test_unknown_methods_and_foreign_logs_are_refused(arm, found):
+    with pytest.raises(DataError, match="unknown method 'magic'"):
+        identify(arm.model, arm.run(), method="magic")
+    run = arm.run()
+    narrow = dataclasses.replace(run, **{name: getattr(run, name)[:, :1] for name in run._arrays()})
+    with pytest.raises(DataError, match="1 joints"):
+        validate(found.base, narrow)
+
+
+def test_the_same_seed_gives_the_same_draws(arm, found):
+    again = identify(arm.model, [arm.run(1), arm.run(2)], draws=40)
+    np.testing.assert_array_equal(again.estimate.draws, found.estimate.draws)
