@@ -69,7 +69,7 @@ def payload_from_torques(
 
     `unloaded`: one or several `Samples` of runs without payload, or an Estimate of the model's base or standard parameters as
     `bayesid identify` gives it. `gains` (n,) [N m/A] are needed for currents; `gain_covariance` (n, n), or gains given as an
-    Estimate of `<joint>.drive_gain`, widens the result by their uncertainty, which needs the unloaded runs themselves, since
+    Estimate of kind `gain`, widens the result by their uncertainty, which needs the unloaded runs themselves, since
     gains act on both. The covariance is Newey-West's (1987) over `memory` [s]. Raises DataError when the motion does not
     determine the payload.
     """
@@ -324,10 +324,9 @@ def _prior(model, estimate: Estimate, base, friction, size):
 
 
 def _gains(model, gains, covariance):
-    names = [f"{joint}.drive_gain" for joint in model.robot.joint_names]
     if isinstance(gains, Estimate):
-        chosen = gains.select(names)
-        return np.array(chosen.mean), np.array(chosen.covariance)
+        at = [i for i, kind in enumerate(gains.kinds) if kind == "gain"]
+        gains, covariance = np.array(gains.mean[at]), np.array(gains.covariance[np.ix_(at, at)])
     if gains is None:
         return None, None
     gains = np.asarray(gains, dtype=float)
