@@ -181,7 +181,7 @@ def runge_kutta(rate, state, h):
 
 
 def _steps(plant, motion, period, steps, start):
-    positions = np.column_stack([start, motion.q[:: max(1, len(motion) // 15)].T])
+    positions = np.column_stack([start, motion.q[np.linspace(0, len(motion) - 1, 15).astype(int)].T])
     fastest = plant.stiffness(jnp.asarray(positions))
     needed = int(np.ceil(period * fastest / _STABLE)) or 1
     if steps is None:
@@ -191,7 +191,8 @@ def _steps(plant, motion, period, steps, start):
     if steps < needed:
         raise SolverError(
             f"step too large: friction near standstill decays at {fastest:.4g} 1/s, {steps} steps of "
-            f"{period / steps:.3g} s per sample cannot follow it; take at least {needed} steps (steps={needed}), or let simulate choose"
+            f"{period / steps:.3g} s per sample cannot follow it; take at least {needed} steps (steps={needed}), "
+            "or let simulate choose"
         )
     return int(steps)
 

@@ -226,10 +226,10 @@ def markdown(results):
     lines += [
         "## Where it is harmless, where it is wrong",
         "",
-        "The torque left out does no work, so energy balance and passivity hold for the simplified model too: they cannot tell it",
-        "from the exact one. The share of the torque of motion that is left out does not depend on speed, since both grow with its",
-        "square. Slow motions and set points under feedback forgive it because gravity and feedback dominate there; free motion,",
-        'feedforward at speed and regressors do not. `coriolis="symmetric"` therefore warns.',
+        "The torque left out does no work, so energy balance and passivity hold for the simplified model too: they cannot",
+        "tell it from the exact one. Its share of the torque of motion does not depend on speed, since both grow with the",
+        "square of it. Slow motions and set points under feedback forgive it, because gravity and feedback dominate there;",
+        'free motion, feedforward at speed and regressors do not. `coriolis="symmetric"` therefore warns.',
         "",
     ]
     return "\n".join(lines)

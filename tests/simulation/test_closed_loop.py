@@ -141,7 +141,7 @@ def test_many_robots_at_once_move_as_each_alone(two_link):
     robot = two_link.robot
     plants = [plant_of(robot, inertials=robot.inertials * scale) for scale in (0.8, 1.0, 1.3)]
     controller = gravity_pd(two_link, [60.0, 30.0], [20.0, 4.0])
-    motion = still(np.arange(201) / 1000.0, np.array([0.4, 0.6]))
+    motion = still(np.arange(301) / 1000.0, np.array([0.4, 0.6]))
     start = np.array([0.1, 0.0]), np.zeros(2)
     together = simulate(stack_plants(plants), controller, motion, initial=start)
     for k, plant in enumerate(plants):
@@ -168,14 +168,9 @@ def test_a_delayed_command_takes_effect_that_many_samples_later(two_link):
 
 
 def test_commands_beyond_the_limits_are_clipped_and_marked(two_link):
-    joints = tuple(dataclasses.replace(joint, torque=limit) for joint, limit in zip(two_link.robot.joints, (5.0, 1.0)))
-    plant = plant_of(dataclasses.replace(two_link.robot, joints=joints))
-    run = simulate(
-        plant,
-        joint_pd(2, [100.0, 30.0], [20.0, 4.0]),
-        still(np.arange(301) / 1000.0, np.array([1.5, 0.2])),
-        initial=(np.zeros(2), np.zeros(2)),
-    )
+    plant = dataclasses.replace(two_link, torque_limit=np.array([5.0, 1.0]))
+    motion = still(np.arange(301) / 1000.0, np.array([1.5, 0.2]))
+    run = simulate(plant, joint_pd(2, [100.0, 30.0], [20.0, 4.0]), motion, initial=(np.zeros(2), np.zeros(2)))
     assert (np.abs(run.torque) <= [5.0, 1.0]).all()
     assert run.saturated[0].all()
     assert not run.saturated.all()
