@@ -2,6 +2,8 @@
 
 from bayesid.posterior.conflict import Conflict, soften
 from bayesid.posterior.diagnostics import Diagnostics, diagnose
+from bayesid.posterior.fleet import Fleet, FleetPosterior
+from bayesid.posterior.friction import FrictionComparison, candidates, compare_friction, load_dependent
 from bayesid.posterior.likelihood import Likelihood, autoregressive, calibrated, white
 from bayesid.posterior.posterior import Posterior, infer
 from bayesid.posterior.prediction import TorquePredictor, coverage
@@ -17,6 +19,9 @@ __all__ = [
     "Conflict",
     "Diagnostics",
     "Draws",
+    "Fleet",
+    "FleetPosterior",
+    "FrictionComparison",
     "FromRobot",
     "Laplace",
     "Likelihood",
@@ -28,9 +33,12 @@ __all__ = [
     "Wishart",
     "autoregressive",
     "calibrated",
+    "candidates",
+    "compare_friction",
     "coverage",
     "diagnose",
     "infer",
+    "load_dependent",
     "soften",
     "white",
 ]

@@ -129,7 +129,7 @@ def autoregressive(observations: Observations, order: int | None = None) -> Like
     the innovation variance over (1 - sum a)^-2, in units of the residual variance.
     """
     if order is None:
-        order = autoregressive_order(observations, wls(observations).beta)
+        order = likelihood_order(observations, wls(observations).beta)
     if order == 0:
         return _white(observations, {"method": "autoregressive", "order": 0})
     fit = gls(observations, order)
@@ -155,7 +155,7 @@ def white(observations: Observations) -> Likelihood:
     return _white(observations, {"method": "white"})
 
 
-def autoregressive_order(observations: Observations, beta) -> int:
+def likelihood_order(observations: Observations, beta) -> int:
     """Order in 0..12 with the least Schwarz criterion (Schwarz 1978), summed over joints, of the residuals at beta."""
     best, chosen = np.inf, 0
     for order in range(HIGHEST_ORDER + 1):

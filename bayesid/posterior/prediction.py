@@ -12,6 +12,8 @@ from bayesid.regression import Observations
 from bayesid.results import Estimate, Prediction
 
 _NODES = 257
+# Torque at which a joint breaks away over its Coulomb torque: the largest ratio of the UR16e reference (table 6).
+_BREAKAWAY = 1.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +21,7 @@ class TorquePredictor:
     """Band = parameters' uncertainty + noise of one measurement, per joint.
 
     The noise's distribution is that of the unfiltered residuals of the fitted logs: `quantiles` (n, K) at evenly spaced
-    probabilities, for the joint moving. At standstill the motor holds any torque between plus and minus the Coulomb
+    probabilities, for the joint moving. At standstill the motor holds any torque between plus and minus the breakaway
     friction, so a uniform variable of that width takes the place of the friction term. `gains` (n,) [N m/A] turn measured
     currents into torques.
     """
@@ -38,7 +40,7 @@ class TorquePredictor:
         root = _root(estimate)
         dry, still_dry = coulomb_columns(model), np.zeros(n)
         for j in range(n):
-            still_dry[j] = np.max(np.abs(estimate.mean[dry[j]]), initial=0.0)
+            still_dry[j] = _BREAKAWAY * np.max(np.abs(estimate.mean[dry[j]]), initial=0.0)
         mean, spread = np.empty(samples.q.shape), np.empty(samples.q.shape)
         direction = np.where(samples.moving, samples.direction_measured, 0.0)
         for rows, block in model.chunks(samples.q, samples.qd, samples.qdd, direction):
