@@ -2,8 +2,10 @@
 
 from bayesid.gains.estimate import estimate_gains
 from bayesid.gains.gains import Gains, gain_sensitivity, read_gains
+from bayesid.gains.planning import Plan, plan_gains
 from bayesid.gains.runs import SUBLINEAR, GainRuns, Load, gain_friction
-from bayesid.gains.solving import METHODS
+from bayesid.gains.sensor import SensorGain, sensor_gain
+from bayesid.gains.solving import METHODS, with_load_friction
 
 __all__ = [
     "METHODS",
@@ -11,8 +13,13 @@ __all__ = [
     "GainRuns",
     "Gains",
     "Load",
+    "Plan",
+    "SensorGain",
     "estimate_gains",
     "gain_friction",
     "gain_sensitivity",
+    "plan_gains",
     "read_gains",
+    "sensor_gain",
+    "with_load_friction",
 ]

@@ -64,7 +64,7 @@ def estimate_of(fit: GainFit, runs: GainRuns, information: Information, covarian
     full[np.ix_(fit.free, fit.free)] = spread
     units = ["N m/A" if turns else "N/A" for turns in runs.model.robot.revolute]
     estimate = Estimate(
-        names=(*(f"{name}.gain" for name in names), *runs.names),
+        names=(*(f"{name}.drive_gain" for name in names), *runs.names),
         units=(*units, *runs.units),
         kinds=(*("gain",) * n, *runs.kinds),
         mean=np.concatenate([fit.gains, fit.coefficients]),
@@ -93,7 +93,7 @@ def undetermined(fit: GainFit, estimate: Estimate) -> dict[str, str]:
     for j, name in enumerate(estimate.names[: len(fit.gains)]):
         if not fit.free[j]:
             continue
-        joint, mean, half = name.removesuffix(".gain"), estimate.mean[j], quantile * estimate.std[j]
+        joint, mean, half = name.removesuffix(".drive_gain"), estimate.mean[j], quantile * estimate.std[j]
         share = estimate.meta["noise_share"][j]
         if mean <= 0:
             out[joint] = f"its gain came out at {mean:.3g} N m/A, which no drive has: the data do not determine it"

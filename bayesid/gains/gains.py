@@ -64,9 +64,7 @@ def read_gains(text, robot) -> Gains:
         mean = None
     gains = Gains(mean, np.zeros((len(mean), len(mean)))) if mean is not None else _from_result(Path(text))
     if len(gains.mean) != robot.dof:
-        raise DataError(
-            f"{len(gains.mean)} drive gains for the {robot.dof} joints of '{robot.name}': give one per joint"
-        )
+        raise DataError(f"{len(gains.mean)} drive gains for the {robot.dof} joints of '{robot.name}': give one per joint")
     return gains
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -89,8 +89,11 @@ class GainRuns:
     `carried` says for each run which of `loads` it carries (None: no load). `friction_of` gives each run's friction set:
     runs of one set share their friction; by default every run has its own, because friction changes with temperature and
     load from run to run and would else be taken for a change of the load. Columns (p): base parameters (b) with the friction
-    of set 0, then the friction of the other sets, then ten inertial parameters per load about the last link's origin; for
-    every joint, K i = columns @ coefficients.
+    of set 0, then the friction of the other sets, then, with `torques`, load friction, then ten inertial parameters per load
+    about the last link's origin; for every joint, K i = columns @ coefficients.
+
+    `torques` are joint torques (N, n) of every run without friction, of an earlier fit: with them each joint has a loss in
+    its gear in proportion to their size, `<joint>.load_friction` [1], against the direction of motion.
     """
 
     model: Model
@@ -98,8 +101,8 @@ class GainRuns:
     carried: tuple[int | None, ...]
     loads: tuple[Load, ...]
     friction_of: tuple[int, ...] | None = None
+    torques: tuple[np.ndarray, ...] | None = None
     filtered: bool = True
-    labels: tuple[str, ...] = field(default=())
 
     def __post_init__(self):
         n = self.model.robot.dof
@@ -145,7 +148,13 @@ class GainRuns:
     @property
     def size(self) -> int:
         """Number of columns p."""
-        return self.model.base.dimension + (self.sets - 1) * len(self._friction) + 10 * len(self.loads)
+        further = (self.sets - 1) * len(self._friction) + (0 if self.torques is None else self.model.robot.dof)
+        return self.model.base.dimension + further + 10 * len(self.loads)
+
+    @property
+    def _load_friction(self) -> slice:
+        last = self.size - 10 * len(self.loads)
+        return slice(last - (0 if self.torques is None else self.model.robot.dof), last)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -153,17 +162,21 @@ class GainRuns:
         base = self.model.base.names
         extra = [f"{base[i]}@{s + 1}" for s in range(1, self.sets) for i in self._friction]
         loads = ["payload"] if len(self.loads) == 1 else [f"payload{k + 1}" for k in range(len(self.loads))]
+        if self.torques is not None:
+            extra += [f"{joint}.load_friction" for joint in self.model.robot.joint_names]
         return (*base, *extra, *(f"{load}.{name}" for load in loads for name in INERTIAL_NAMES))
 
     @cached_property
     def units(self) -> tuple[str, ...]:
         base = self.model.base.units
         extra = [base[i] for _ in range(1, self.sets) for i in self._friction]
+        if self.torques is not None:
+            extra += ["1"] * self.model.robot.dof
         return (*base, *extra, *(list(INERTIAL_UNITS) * len(self.loads)))
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        extra = ["friction"] * ((self.sets - 1) * len(self._friction))
+        extra = ["friction"] * (self.size - 10 * len(self.loads) - self.model.base.dimension)
         return (*self.model.base.kinds, *extra, *(["payload"] * (10 * len(self.loads))))
 
     def load_columns(self, load: int) -> slice:
@@ -184,7 +197,7 @@ class GainRuns:
         b, friction = self.model.base.dimension, self._friction
         n = self.model.robot.dof
         columns = [*self.model.base.independent, *range(10 * (n - 1), 10 * n)]
-        for run, carried, own in zip(self.runs, self.carried, self.friction_of):
+        for index, (run, carried, own) in enumerate(zip(self.runs, self.carried, self.friction_of)):
             effort = run.effort if self.filtered else run.effort_measured
             direction = run.direction if self.filtered else run.direction_measured
             weight = run.weights * run.moving
@@ -195,9 +208,23 @@ class GainRuns:
                     first = b + (own - 1) * len(friction)
                     out[:, first : first + len(friction)] = block[:, friction]
                     out[:, friction] = 0.0
+                if self.torques is not None:
+                    out[np.arange(n), np.arange(n) + self._load_friction.start] = (
+                        direction[rows] * np.abs(self.torques[index][rows])
+                    ).T
                 if carried is not None:
                     out[:, self.load_columns(carried)] = block[:, b:]
                 yield Chunk(out, effort[rows].T, weight[rows].T, rows.start == 0)
+
+    def rigid_torques(self, coefficients) -> tuple[np.ndarray, ...]:
+        """Joint torque (N, n) of every run without friction."""
+        rigid = np.where(np.array(self.kinds) == "friction", 0.0, coefficients)
+        parts = [[] for _ in self.runs]
+        index = -1
+        for chunk in self.chunks():
+            index += chunk.starts_run
+            parts[index].append(np.einsum("nps,p->sn", chunk.columns, rigid))
+        return tuple(np.concatenate(part) for part in parts)
 
 
 @dataclass(frozen=True, eq=False)
