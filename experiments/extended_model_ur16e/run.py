@@ -26,11 +26,16 @@ import numpy as np  # noqa: E402
 import pinocchio as pin  # noqa: E402
 
 import bayesid  # noqa: E402, F401
+from bayesid.dynamics import mass_matrix, stribeck_law  # noqa: E402
 from bayesid.inertia import min_eigenvalue  # noqa: E402
-from bayesid.kinematics import CircleWithCosine, JointMotion, StraightSegments, follow, ur_inverse_kinematics  # noqa: E402
+from bayesid.kinematics import CircleWithCosine, JointMotion, StraightSegments, follow, random_motion, ur_inverse_kinematics  # noqa: E402
 from bayesid.kinematics.chain import chain_poses  # noqa: E402
+from bayesid.models import Model  # noqa: E402
+from bayesid.regression import White, identify  # noqa: E402
 from bayesid.robots import load_robot, mjcf_text, urdf_text  # noqa: E402
+from bayesid.signals import samples_from_log  # noqa: E402
 from bayesid.simulation import (  # noqa: E402
+    Sensors,
     actuators_of,
     computed_torque,
     friction_held_over_a_step,
@@ -196,8 +201,6 @@ def frames():
     mine = np.asarray(TORQUE(ours, q.T, qd.T, qdd.T)).T
     other = np.asarray(TORQUE(theirs, q.T, qd.T, qdd.T)).T
     matrices = plant_of(machine)
-    from bayesid.dynamics import mass_matrix
-
     smallest = np.linalg.eigvalsh(np.moveaxis(np.asarray(jax.jit(mass_matrix, static_argnums=0)(machine, q.T)), -1, 0))[:, 0]
     heights = chain_poses(machine, q)[1][:, 5, 2]
     return {
@@ -297,6 +300,61 @@ def speed():
     return out
 
 
+def coverage(robots=20):
+    """Closed-loop logs of the same UR16e, each with its own sensor noise, identified: how often intervals hold the
+    truth.
+    """
+    machine = robot()
+    plant = plant_of(machine)
+    motion = random_motion(machine, duration=20.0, rate=CONFIG["rate"], harmonics=8, seed=11)
+    sensors = Sensors(
+        position_noise=1e-5,
+        velocity_noise=1e-3,
+        effort_noise=np.array([1.5, 2.0, 1.0, 0.4, 0.3, 0.3]),
+        effort_correlation=0.99,
+        effort_step=0.01,
+    )
+    runs = simulate(stack_plants([plant] * robots), controller(plant), motion, steps=2, sensors=sensors, seed=5)
+    model = Model(machine, stribeck_law(0.1))
+    truth = model.nominal.copy()
+    excess = machine.friction("breakaway") - machine.friction("coulomb")
+    for joint, value in zip(machine.joint_names, excess, strict=True):
+        truth[model.names.index(f"{joint}.stribeck")] = value
+    beta = model.base.project(truth)
+    inside, errors, spreads = {0.95: [], 0.9: []}, [], []
+    white = []
+    for k in range(robots):
+        samples = samples_from_log(runs.member(k).log())
+        found = identify(model, samples, method="wls").unconstrained
+        for level, rows in inside.items():
+            low, high = found.interval(level).T
+            rows.append((low <= beta) & (beta <= high))
+        low, high = identify(model, samples, method="wls", covariance=White()).unconstrained.interval(0.95).T
+        white.append((low <= beta) & (beta <= high))
+        errors.append(found.mean - beta)
+        spreads.append(found.std)
+    inside = {level: np.array(rows) for level, rows in inside.items()}
+    errors, spreads = np.array(errors), np.array(spreads)
+    return {
+        "logs": robots,
+        "base parameters": len(beta),
+        "coverage of 95 % intervals": inside[0.95].mean(),
+        "coverage of 90 % intervals": inside[0.9].mean(),
+        "coverage of 95 % intervals with the white-noise covariance": np.mean(white),
+        "logs whose coverage at 95 % is below 0.85": int((inside[0.95].mean(1) < 0.85).sum()),
+        "rms of error over stated standard deviation": np.sqrt(np.mean((errors / spreads) ** 2)),
+        "median stated standard deviation over true value (parameters above 0.1)": np.median(
+            (spreads / np.abs(beta))[:, np.abs(beta) > 0.1]
+        ),
+        "median error over true value (parameters above 0.1)": np.median(
+            (np.abs(errors) / np.abs(beta))[:, np.abs(beta) > 0.1]
+        ),
+        "least covered parameters": {
+            name: share for share, name in sorted(zip(inside[0.95].mean(0).tolist(), found.names, strict=True))[:5]
+        },
+    }
+
+
 def draw(name, ours, theirs):
     import matplotlib
 
@@ -319,7 +377,7 @@ def draw(name, ours, theirs):
     plt.close(figure)
 
 
-PARTS = {f.__name__: f for f in (stage1, stage2, variations, frames, kinematics, speed)}
+PARTS = {f.__name__: f for f in (stage1, stage2, variations, frames, kinematics, speed, coverage)}
 FIGURES = None
 
 
@@ -351,7 +409,7 @@ def markdown(results):
     lines = ["# The extended model of the UR16e", ""]
     lines += ["Written by `python experiments/extended_model_ur16e/run.py`; do not edit.", ""]
     for name, part in results.items():
-        lines += [f"## {name}", "", f"{PARTS[name].__doc__.strip()} ({part['date']}, {part['seconds']} s)", ""]
+        lines += [f"## {name}", "", f"{' '.join(PARTS[name].__doc__.split())} ({part['date']}, {part['seconds']} s)", ""]
         lines += TABLES[name](part["result"]) + [""]
     return "\n".join(lines)
 
@@ -447,8 +505,14 @@ def table_kinematics(r):
     return lines
 
 
-def table_speed(r):
-    return [*heading("", "")] + [f"| {key.replace('_', ' ')} | {value} |" for key, value in r.items()]
+def table_facts(r):
+    return [*heading("", "")] + [f"| {key} | {said(value)} |".replace("_", " ") for key, value in r.items()]
+
+
+def said(value):
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item:.2f}" for key, item in value.items())
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 TABLES = {
@@ -457,7 +521,8 @@ TABLES = {
     "variations": table_variations,
     "frames": table_frames,
     "kinematics": table_kinematics,
-    "speed": table_speed,
+    "speed": table_facts,
+    "coverage": table_facts,
 }
 
 
