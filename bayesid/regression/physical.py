@@ -81,23 +81,31 @@ class PhysicalProgram:
         center = self.center if center is None else center
         right = np.concatenate([self._factor @ beta, center / self.spread])
         self._minimum.value = self._inverse @ (self._orthogonal.T @ right)
-        try:
-            with warnings.catch_warnings():
-                # Reduced accuracy is judged below, by the consistency of what was found.
-                warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-                self._problem.solve(solver=cp.CLARABEL)
-        except cp.SolverError as error:
-            raise SolverError(f"the physically consistent fit failed: {error}; use --method wls") from error
-        if self._problem.status in (cp.UNBOUNDED, cp.UNBOUNDED_INACCURATE):
-            raise SolverError(f"the physically consistent fit failed (solver: {self._problem.status}): lower --pull")
-        if self._problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-            raise SolverError(
-                f"no physically consistent parameters meet the mass bounds (solver: {self._problem.status}): widen them"
-            )
+        status = self._solved(cp)
+        if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+            raise SolverError("no physically consistent parameters meet the mass bounds: widen them")
+        if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            raise SolverError(f"the physically consistent fit did not converge (solver: {status}); use --method wls")
         found = (self._minimum.value + self._inverse @ self._deviation.value) * self.spread
         if self._problem.status == cp.OPTIMAL_INACCURATE and min_eigenvalues(self.model, found).min() <= 0:
             raise SolverError("the physically consistent fit stopped short of consistency; use --method wls")
         return found
+
+    def _solved(self, cp):
+        """Status of the solver; what its own scaling of the data keeps from converging is tried once more without it."""
+        for settings in ({}, {"equilibrate_enable": False, "max_iter": 1000}):
+            try:
+                with warnings.catch_warnings():
+                    # Reduced accuracy is judged by the caller, by the consistency of what was found.
+                    warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+                    self._problem.solve(solver=cp.CLARABEL, **settings)
+            except cp.SolverError as error:
+                status = str(error)
+                continue
+            status = self._problem.status
+            if status != cp.USER_LIMIT:
+                break
+        return status
 
     def _mass_limits(self, parameters):
         import cvxpy as cp
