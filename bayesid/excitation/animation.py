@@ -98,7 +98,7 @@ th { color: var(--soft); border-bottom: 1px solid var(--line); }
 const data = JSON.parse(document.getElementById("data").textContent);
 const canvas = document.getElementById("view"), slider = document.getElementById("at");
 const clock = document.getElementById("clock"), play = document.getElementById("play"), rows = document.getElementById("rows");
-let yaw = -0.9, pitch = 0.35, frame = 0, running = true, last = null, elapsed = 0;
+let yaw = -0.9, pitch = 0.35, frame = 0, running = true, last = performance.now(), elapsed = 0;
 slider.max = data.time.length - 1;
 const cells = data.joints.map((name) => {
   const row = rows.insertRow();
@@ -148,16 +148,16 @@ function draw() {
   clock.textContent = data.time[frame].toFixed(2) + " s";
   document.body.dataset.frame = frame;
 }
-function tick(stamp) {
+function tick() {
+  const stamp = performance.now();
   if (running) {
-    if (last !== null) { elapsed += (stamp - last) / 1000; }
+    elapsed += (stamp - last) / 1000;
     const length = data.time[data.time.length - 1];
     if (elapsed > length) { elapsed = 0; }
     frame = Math.min(data.time.length - 1, Math.round(elapsed / length * (data.time.length - 1)));
     draw();
   }
   last = stamp;
-  requestAnimationFrame(tick);
 }
 play.onclick = () => { running = !running; play.textContent = running ? "Pause" : "Play"; };
 slider.oninput = () => { frame = Number(slider.value); elapsed = data.time[frame]; draw(); };
@@ -168,7 +168,7 @@ canvas.onpointermove = (event) => {
 };
 draw();
 document.body.dataset.ready = "yes";
-requestAnimationFrame(tick);
+setInterval(tick, 40);
 </script>
 </body>
 </html>

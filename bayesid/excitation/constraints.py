@@ -1,8 +1,8 @@
 """Constraints on the state at each instant, beyond the linear joint limits: torque, contact with itself, walls, the floor, a tool box.
 
 Each is a frozen dataclass with `margins(robot, q, qd, qdd)`, (k, S) for states (n, S), positive where satisfied and traceable by
-JAX; `measured(...)`, the same in NumPy for the certificate; `labels(robot)` (k,) in words; `settings()`. Margins are in
-the constraint's unit, torques relative to their limit.
+JAX; `measured(...)`, the same in NumPy for the certificate; `labels(robot)` (k,) in words; `settings()`; `orders` is 1 when only q
+matters, 3 when qd and qdd do too. Margins are in the constraint's unit, torques relative to their limit.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from bayesid.robots import Capsule
 
 class Constraint(Protocol):
     name: ClassVar[str]
+    orders: ClassVar[int]
 
     def labels(self, robot) -> tuple[str, ...]: ...
 
@@ -54,6 +55,7 @@ class TorqueLimit:
     covariance: np.ndarray | None = None
     sigmas: float = 2.0
     name: ClassVar[str] = "torque"
+    orders: ClassVar[int] = 3
 
     @classmethod
     def nominal(cls, model: Model, limit):
@@ -119,6 +121,7 @@ class SelfCollision:
 
     clearance: float = 0.01
     name: ClassVar[str] = "self-collision"
+    orders: ClassVar[int] = 1
 
     def labels(self, robot):
         capsules = robot.capsules
@@ -156,6 +159,7 @@ class Wall:
     offset: float = 0.0
     clearance: float = 0.0
     name: ClassVar[str] = "wall"
+    orders: ClassVar[int] = 1
 
     def __post_init__(self):
         size = float(np.linalg.norm(self.normal))
@@ -196,6 +200,7 @@ class ToolBox:
     upper: tuple[float, float, float]
     frame: str = "tool0"
     name: ClassVar[str] = "tool-box"
+    orders: ClassVar[int] = 1
 
     def __post_init__(self):
         if not np.all(np.array(self.lower) < np.array(self.upper)):

@@ -13,7 +13,7 @@ import numpy as np
 import bayesid
 from bayesid.errors import DesignError
 from bayesid.excitation.certificate import certify
-from bayesid.excitation.evaluation import Evaluator, information
+from bayesid.excitation.evaluation import evaluator_of, information
 from bayesid.excitation.excitation import Excitation, fingerprint
 from bayesid.excitation.interior import SHARPNESS_END, InteriorPoint, Iterate
 from bayesid.excitation.objectives import ConditionNumber, DOptimal
@@ -23,6 +23,9 @@ STRETCH = 10
 STALLS = 3
 REFINEMENTS = 4
 SHRINK = 0.995
+# Left to all limits, since a peak may lie between the instants of the certificate.
+CUSHION = 1.0 - 2e-4
+STATE_CUSHION = 1e-4
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ def design(
         raise DesignError(f"a design needs at least one start and one step, got {starts} and {steps}")
     if not seconds > 0:
         raise DesignError(f"the time budget must be positive, got {seconds} s")
-    evaluator = Evaluator(problem)
+    evaluator = evaluator_of(problem)
+    evaluator.backoff = [0.0] * len(problem.constraints)
     solver = InteriorPoint(evaluator)
     key = f"{fingerprint(problem.robot)} {describe(problem)} {starts} {steps}"
     if checkpoint is not None and Path(checkpoint).exists():
@@ -174,9 +178,9 @@ def achieved(problem: Problem, matrix) -> dict:
     }
 
 
-def random_motion(problem: Problem, seed: int, fill: float = 0.98, solver=None):
+def random_motion(problem: Problem, seed: int, fill: float = 0.98) -> np.ndarray:
     """(size, n) coefficients of a random motion of the family, scaled per joint to use `fill` of the limits that it meets first."""
-    solver = solver or InteriorPoint(Evaluator(problem))
+    solver = InteriorPoint(evaluator_of(problem))
     u = solver.largest_feasible(_random(problem, solver, np.random.default_rng(seed)), fill)
     if u is None:
         raise DesignError("no feasible motion near the start pose: it lies too close to a constraint")
@@ -281,7 +285,7 @@ def _finish(problem, solver, best, stopped, deadline):
             if clock.monotonic() > deadline or best.stalled >= STALLS:
                 break
             solver.step(best)
-    scale = _joint_scale(problem, e.full(best.u))
+    scale = CUSHION * _joint_scale(problem, e.full(best.u))
     for _ in range(1000):
         certificate = certify(problem, e.full(scale * best.u))
         if certificate.feasible:
@@ -307,4 +311,4 @@ def _joint_scale(problem, coefficients):
 def _excess(problem, coefficients):
     """How far each constraint's rows pass zero on the certificate grid, one array (k,) per constraint."""
     q, qd, qdd, _ = (x.T for x in problem.motion(coefficients, problem.certificate_grid))
-    return [-c.measured(problem.robot, q, qd, qdd).min(axis=1) for c in problem.constraints]
+    return [STATE_CUSHION - c.measured(problem.robot, q, qd, qdd).min(axis=1) for c in problem.constraints]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -25,13 +25,15 @@ def information(problem: Problem, coefficients, time=None) -> np.ndarray:
 def information_at(observation, q, qd, qdd, noise) -> np.ndarray:
     """(p, p) information of states (n, S): sum of w^T w / std^2 over rows; `noise` (n,) standard deviations of the effort."""
     weights = 1.0 / np.asarray(noise)[observation.row_joints]
-    total = 0.0
+    # The base parameters are found by running compiled functions, which cannot happen while another one is traced.
+    size = len(observation.names)
+    total = np.zeros((size, size))
     for start in range(0, q.shape[1], CHUNK):
         part = [x[:, start : start + CHUNK] for x in (q, qd, qdd)]
         count = part[0].shape[1]
-        size = CHUNK if q.shape[1] > CHUNK // 4 else CHUNK // 4
-        mask = np.arange(size) < count
-        padded = [np.pad(x, ((0, 0), (0, size - count))) for x in part]
+        length = CHUNK if q.shape[1] > CHUNK // 4 else CHUNK // 4
+        mask = np.arange(length) < count
+        padded = [np.pad(x, ((0, 0), (0, length - count))) for x in part]
         total = total + np.asarray(_information(observation, *padded, weights, mask))
     return total
 
@@ -40,6 +42,12 @@ def information_at(observation, q, qd, qdd, noise) -> np.ndarray:
 def _information(observation, q, qd, qdd, weights, mask):
     rows = observation.columns(q, qd, qdd) * weights[:, None, None] * mask
     return jnp.einsum("rps,rqs->pq", rows, rows)
+
+
+@lru_cache(maxsize=4)
+def evaluator_of(problem: Problem) -> Evaluator:
+    """The compiled functions of a problem, kept for its next design."""
+    return Evaluator(problem)
 
 
 class Evaluator:
@@ -61,11 +69,14 @@ class Evaluator:
             compiler_options=COMPILER,
         )
         self.backoff = [0.0] * len(problem.constraints)
-        self._margins, self._jacobians = [], []
-        for constraint in problem.constraints:
-            margins = partial(constraint.margins, problem.robot)
-            self._margins.append(jax.jit(margins, compiler_options=COMPILER))
-            self._jacobians.append(jax.jit(partial(_local_jacobian, margins), compiler_options=COMPILER))
+        self._jacobians = [
+            jax.jit(
+                partial(_local_jacobian, partial(constraint.margins, problem.robot), constraint.orders),
+                compiler_options=COMPILER,
+            )
+            for constraint in problem.constraints
+        ]
+        self._last = (None, [])
 
     def _phases(self, time, orders):
         """Basis (orders, S, size) and offset (orders, S, n) on a grid."""
@@ -128,20 +139,14 @@ class Evaluator:
         basis, offset = self._state_grid
         return np.swapaxes(offset + basis @ self.full(u), 1, 2)
 
-    def margins(self, u):
-        """Margins (k, S) of the other constraints less their `backoff` (k, 1), one array per constraint."""
-        if not self._margins:
-            return []
-        state = self.state(u)
-        return [np.asarray(f(*state)) - off for f, off in zip(self._margins, self.backoff)]
-
     def jacobians(self, u):
-        """Margins and their derivatives (k, S, 3, n) with respect to the state at the same instant."""
+        """Per constraint: margins (k, S) less its `backoff` (k, 1), and their derivatives (k, S, 3, n) by the state at that instant."""
         if not self._jacobians:
             return []
-        state = self.state(u)
-        pairs = [f(*state) for f in self._jacobians]
-        return [(np.asarray(margin) - off, np.asarray(slope)) for (margin, slope), off in zip(pairs, self.backoff)]
+        if self._last[0] is None or not np.array_equal(self._last[0], u):
+            state = self.state(u)
+            self._last = (np.array(u), [tuple(np.asarray(x) for x in f(*state)) for f in self._jacobians])
+        return [(margin - off, slope) for (margin, slope), off in zip(self._last[1], self.backoff)]
 
     def pull(self, local):
         """Gradient (count,) of a function with derivatives `local` (S, 3, n) with respect to the states."""
@@ -191,10 +196,14 @@ def _cost(observation, objective, weights, collected, coefficients, basis, offse
     return objective.cost(matrix, sharpness), matrix
 
 
-def _local_jacobian(margins, q, qd, qdd):
+def _local_jacobian(margins, orders, q, qd, qdd):
+    """Margins (k, S) and their derivatives (k, S, 3, n); only the first `orders` of q, qd, qdd matter to them."""
     n, samples = q.shape
     state = jnp.stack([q, qd, qdd])
-    directions = jnp.broadcast_to(jnp.eye(3 * n).reshape(3 * n, 3, n, 1), (3 * n, 3, n, samples))
+    count = orders * n
+    directions = jnp.eye(count, 3 * n).reshape(count, 3, n, 1)
+    directions = jnp.broadcast_to(directions, (count, 3, n, samples))
     value = margins(q, qd, qdd)
     slopes = jax.vmap(lambda d: jax.jvp(lambda x: margins(*x), (state,), (d,))[1])(directions)
-    return value, jnp.moveaxis(slopes, 0, 2).reshape(*value.shape, 3, n)
+    slopes = jnp.moveaxis(slopes, 0, 2).reshape(*value.shape, orders, n)
+    return value, jnp.pad(slopes, ((0, 0), (0, 0), (0, 3 - orders), (0, 0)))

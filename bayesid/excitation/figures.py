@@ -54,7 +54,7 @@ def path_figure(excitation: Excitation, robot=None):
     import matplotlib.pyplot as plt
 
     robot = robot or excitation.robot
-    time, q, _, _ = excitation.sampled(RATE)
+    time, q, _, _ = excitation.sampled(RATE / 5)
     points, _ = stick_figure(robot, q)
     tip = points[:, -1]
     figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")

@@ -89,7 +89,7 @@ class InteriorPoint:
 
     def slacks(self, u) -> list[np.ndarray]:
         """Slacks of all constraints, joint limits first."""
-        return [*self.evaluator.joint_slacks(u), *self.evaluator.margins(u)]
+        return [*self.evaluator.joint_slacks(u), *(margin for margin, _ in self.evaluator.jacobians(u))]
 
     def step(self, it: Iterate) -> float:
         """One step in place; returns its length, 0 when no decrease was found."""
