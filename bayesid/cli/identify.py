@@ -8,11 +8,14 @@ from bayesid.cli.options import (
     Progress,
     add_common,
     add_log_options,
+    check_gains_used,
     data_part,
+    positive,
     read_gains,
     read_samples,
     show_warnings,
     table,
+    whole,
 )
 
 
@@ -20,18 +23,32 @@ def add_arguments(parser):
     parser.add_argument("logs", nargs="+", metavar="LOG", help="log file, with its window if wanted: run.csv@635:3510")
     add_log_options(parser)
     group = parser.add_argument_group("estimation")
-    group.add_argument("--validate", action="append", default=[], metavar="LOG", help="held-out log (may be repeated)")
+    group.add_argument(
+        "--validate", action="append", default=[], metavar="LOG", help="held-out log to judge the result on (may be repeated)"
+    )
     group.add_argument("--method", choices=METHODS, default="lmi", help="estimator (default lmi: physically consistent)")
-    group.add_argument("--covariance", choices=COVARIANCES, default="hac", help="what is assumed of residuals (default hac)")
+    group.add_argument(
+        "--covariance", choices=COVARIANCES, default="hac", help="what intervals assume of the residuals (default hac)"
+    )
     group.add_argument("--friction", default="coulomb-offset", metavar="LAW", help="friction law (default coulomb-offset)")
     group.add_argument("--no-rotor", action="store_true", help="no rotor inertias: they are part of the links")
     group.add_argument(
-        "--mass-bounds", action="append", default=[], metavar="LINK=LOW:HIGH", help="a link's mass [kg]"
+        "--mass-bounds",
+        action="append",
+        default=[],
+        metavar="LINK=LOW:HIGH",
+        help="bounds on a link's mass [kg] (may be repeated)",
     )
     group.add_argument("--total-mass", metavar="LOW:HIGH", help="bounds on the mass in motion [kg]")
-    group.add_argument("--pull", type=float, default=0.0, metavar="W", help="weight of the entropic pull to the nominal model")
-    group.add_argument("--draws", type=int, default=200, metavar="N", help="bootstrap draws of method lmi (default 200)")
-    group.add_argument("--max-nrmse", type=float, metavar="X", help="exit 1 when a held-out joint's NRMSE is above X")
+    group.add_argument(
+        "--pull", type=float, default=0.0, metavar="W", help="weight of the entropic pull to the nominal inertials (default 0)"
+    )
+    group.add_argument(
+        "--draws", type=whole, default=200, metavar="N", help="bootstrap draws of method lmi, at least 20 (default 200)"
+    )
+    group.add_argument(
+        "--max-nrmse", type=positive, metavar="X", help="exit 1 when a joint's NRMSE on a held-out log is above X"
+    )
     add_common(parser)
 
 
@@ -39,8 +56,10 @@ def run(args):
     from bayesid.errors import DataError
 
     show_warnings(args.quiet)
-    if args.draws < 20 and args.method == "lmi":
+    if args.draws < 20:
         raise DataError(f"--draws {args.draws}: intervals need at least 20 bootstrap draws")
+    if args.max_nrmse is not None and not args.validate:
+        raise DataError("--max-nrmse judges held-out logs: give one with --validate")
     constraints = _constraints(args)
     progress = Progress(args.quiet)
     progress.stage("reading", "read")
@@ -51,9 +70,11 @@ def run(args):
     logs, runs = read_samples(args.logs, args, robot)
     _, held_out = read_samples(args.validate, args, robot)
 
+    check_gains_used(gains, [*runs, *held_out])
+
     progress.stage("compiling", "compile")
     from bayesid.models import Model
-    from bayesid.regression import COVARIANCES, identify
+    from bayesid.regression import COVARIANCES, Bootstrap, identify
 
     model = Model(robot, args.friction, rotor=not args.no_rotor)
     _ = model.base
@@ -65,7 +86,7 @@ def run(args):
         gains=gains,
         gain_covariance=gain_covariance,
         method=args.method,
-        covariance=COVARIANCES[args.covariance](),
+        covariance=Bootstrap(seed=args.seed) if args.covariance == "bootstrap" else COVARIANCES[args.covariance](),
         constraints=constraints,
         validation=held_out,
         draws=args.draws,
@@ -101,9 +122,10 @@ def finish(args, found, data, progress, extra=None):
         print()
         print(table(*fit_table(document)))
         if args.out:
-            print(f"\nwrote {args.out}: result.json, estimate.json, report.html")
+            urdf = ", identified.urdf" if found.min_eigenvalue is not None else ""
+            print(f"\nwrote {args.out}: result.json, estimate.json, report.html{urdf}")
     limit = getattr(args, "max_nrmse", None)
-    missed = limit is not None and any(v > limit for run in document["validation"] for v in run["nrmse"])
+    missed = limit is not None and any(not v <= limit for run in document["validation"] for v in run["nrmse"])
     return 1 if missed else 0
 
 
@@ -126,18 +148,23 @@ def _constraints(args):
     from bayesid.errors import DataError
     from bayesid.regression.physical import Constraints
 
-    def bounds(text, option):
+    if args.method != "lmi" and (args.mass_bounds or args.total_mass or args.pull):
+        raise DataError(f"--mass-bounds, --total-mass and --pull act on method lmi only, not on {args.method}")
+    if not 0 <= args.pull < float("inf"):
+        raise DataError(f"--pull {args.pull}: must be a number from 0 on")
+
+    def bounds(text, given):
         low, _, high = text.partition(":")
         try:
             return float(low), float(high)
         except ValueError:
-            raise DataError(f"{option} {text}: not LOW:HIGH in kg") from None
+            raise DataError(f"{given}: not LOW:HIGH in kg") from None
 
     masses = []
     for text in args.mass_bounds:
         link, equals, rest = text.partition("=")
         if not equals:
             raise DataError(f"--mass-bounds {text}: not LINK=LOW:HIGH in kg")
-        masses.append((link, *bounds(rest, "--mass-bounds")))
-    total = bounds(args.total_mass, "--total-mass") if args.total_mass else None
+        masses.append((link, *bounds(rest, f"--mass-bounds {text}")))
+    total = bounds(args.total_mass, f"--total-mass {args.total_mass}") if args.total_mass else None
     return Constraints(tuple(masses), total, args.pull)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import math
 import sys
 import time
 import warnings
@@ -13,13 +15,49 @@ METHODS = ("ols", "wls", "gls", "robust", "lmi")
 COVARIANCES = ("hac", "ar", "bootstrap", "white")
 
 
+def whole(text: str) -> int:
+    """An option's value: a whole number from 0 on."""
+    if not text.strip().isascii() or not text.strip().isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 on")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    """An option's value: a finite number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
+    return value
+
+
+def probability(text: str) -> float:
+    """An option's value: a share from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a share from 0 to 1 (0.95, not 95)")
+    return value
+
+
+def path_name(text: str) -> str:
+    """An option's value: a path that is not empty."""
+    if not text.strip() or "\0" in text:
+        raise argparse.ArgumentTypeError("the path is empty")
+    return text
+
+
 def add_common(parser, *, out: bool = True) -> None:
     """--out, --json, --seed, --quiet."""
     group = parser.add_argument_group("common options")
     if out:
-        group.add_argument("--out", metavar="DIR", help="folder for the results, written whole or not at all")
+        group.add_argument("--out", type=path_name, metavar="DIR", help="folder for the results, written whole or not at all")
     group.add_argument("--json", action="store_true", help="print the result document on standard output, nothing else")
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything random (default 0)")
+    group.add_argument("--seed", type=whole, default=0, metavar="N", help="seed of everything random (default 0)")
     group.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 
@@ -29,10 +67,16 @@ def add_log_options(parser, *, robot: bool = True) -> None:
     if robot:
         group.add_argument("--robot", required=True, metavar="R", help="built-in name, or a URDF, MJCF or TOML file")
     group.add_argument("--schema", required=robot, metavar="S", help="preset (see 'bayesid datasets list') or TOML file")
-    group.add_argument("--drive-gains", metavar="K", help="N m/A per joint, comma-separated, or a drive-gains result")
+    group.add_argument(
+        "--drive-gains", metavar="K", help="N m/A per joint, comma-separated, or a drive-gains result; needed for currents"
+    )
     group.add_argument("--rows", metavar="A:B", help="rows to use of every log, from 1, both included (also LOG@A:B)")
-    group.add_argument("--effort", choices=("auto", "torque", "current"), default="auto", help="channel to explain")
-    group.add_argument("--cutoff", type=float, metavar="HZ", help="low-pass cutoff (default: from the motion)")
+    group.add_argument(
+        "--effort", choices=("auto", "torque", "current"), default="auto", help="channel to explain (default: the schema's)"
+    )
+    group.add_argument(
+        "--cutoff", type=positive, metavar="HZ", help="cutoff of the low-pass filter (default: from the motion, 8 to 20 Hz)"
+    )
     group.add_argument("--drop-bad-rows", action="store_true", help="read a log with corrupt rows and say what was dropped")
 
 
@@ -55,7 +99,7 @@ def from_registry(name: str) -> str:
 
 
 def read_samples(paths, args, robot):
-    """(logs, samples) of several files, checked against the robot."""
+    """(logs, samples) of several files, checked against the robot; warns of rows that were dropped."""
     from bayesid.logs import check_robot, load_schema, read_log
     from bayesid.signals import samples_from_log
 
@@ -65,7 +109,10 @@ def read_samples(paths, args, robot):
         name = from_registry(str(path))
         if args.rows and "@" not in name:
             name = f"{name}@{args.rows}"
-        log = check_robot(read_log(name, schema, drop_bad_rows=args.drop_bad_rows), robot)
+        log = read_log(name, schema, drop_bad_rows=args.drop_bad_rows)
+        log = check_robot(log, robot, drop_bad_rows=args.drop_bad_rows)
+        for note in log.notes:
+            warnings.warn(f"{log.where}: {note}", stacklevel=2)
         logs.append(log)
         runs.append(samples_from_log(log, effort=args.effort, cutoff=args.cutoff))
     return logs, runs
@@ -77,6 +124,8 @@ def read_gains(text, robot):
 
     if text is None:
         return None, None
+    if not text.strip():
+        raise DataError("--drive-gains is empty: give one gain in N m/A per joint, comma-separated, or a drive-gains result")
     if Path(text).exists():
         from bayesid.results import Estimate
 
@@ -94,8 +143,20 @@ def read_gains(text, robot):
             f"--drive-gains {text}: neither a file nor comma-separated numbers; give one gain in N m/A per joint"
         ) from None
     if len(values) != robot.dof:
-        raise DataError(f"--drive-gains has {len(values)} values, robot '{robot.name}' has {robot.dof} joints")
+        raise DataError(
+            f"--drive-gains has {len(values)} value{'s' if len(values) != 1 else ''}, robot '{robot.name}' has {robot.dof} "
+            f"joint{'s' if robot.dof != 1 else ''}"
+        )
     return values, None
+
+
+def check_gains_used(gains, runs) -> None:
+    """Refuse drive gains that no run needs: the user means currents, the schema says torques."""
+    if gains is not None and not any(run.effort_kind == "current" for run in runs):
+        raise DataError(
+            "--drive-gains would not be used: the logs' effort is a torque; choose the currents with --effort current, or "
+            "leave the gains out"
+        )
 
 
 class Progress:

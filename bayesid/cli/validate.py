@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from bayesid.cli.options import Progress, add_common, add_log_options, read_samples, show_warnings, table
+from bayesid.cli.options import (
+    Progress,
+    add_common,
+    add_log_options,
+    check_gains_used,
+    positive,
+    probability,
+    read_samples,
+    show_warnings,
+    table,
+)
 
 
 def add_arguments(parser):
@@ -10,8 +20,10 @@ def add_arguments(parser):
     parser.add_argument("logs", nargs="+", metavar="LOG", help="log that the result was not fitted to")
     add_log_options(parser, robot=False)
     group = parser.add_argument_group("goals")
-    group.add_argument("--max-nrmse", type=float, metavar="X", help="exit 1 when a joint's NRMSE is above X")
-    group.add_argument("--min-coverage", type=float, metavar="P", help="exit 1 when a joint's 95 %% band covers less than P")
+    group.add_argument("--max-nrmse", type=positive, metavar="X", help="exit 1 when a joint's NRMSE is above X")
+    group.add_argument(
+        "--min-coverage", type=probability, metavar="P", help="exit 1 when a joint's 95 %% band covers less than P"
+    )
     add_common(parser)
 
 
@@ -20,7 +32,8 @@ def run(args):
 
     import bayesid
     from bayesid.errors import ResultError
-    from bayesid.report import html_page, residual_figure, table_section, torque_figure
+    from bayesid.report import html_page, residual_figure, table_section, text_section, torque_figure
+    from bayesid.report.identification import rms_head
     from bayesid.report.page import figure_section, png
     from bayesid.results import RESULT_SCHEMA, Estimate, json_text, write_folder
 
@@ -35,16 +48,21 @@ def run(args):
     if args.schema is None:
         raise ResultError("name the schema of the logs with --schema")
     _, runs = read_samples(args.logs, args, model.robot)
-    if args.drive_gains:
+    if args.drive_gains is not None:
         import dataclasses
 
         from bayesid.cli.options import read_gains
 
         gains, _ = read_gains(args.drive_gains, model.robot)
+        check_gains_used(gains, runs)
         estimate = dataclasses.replace(estimate, predictor=dataclasses.replace(estimate.predictor, gains=gains))
     progress.stage("predicting", "solve")
     from bayesid.regression import validate
+    from bayesid.regression.checks import check_runs, held_out_warnings
 
+    for samples in runs:
+        check_runs(model, [samples])
+    cautions = held_out_warnings(estimate.meta.get("trained_on", ()), [samples.source for samples in runs])
     found = [validate(estimate, samples) for samples in runs]
     joints = model.robot.joint_names
     document = {
@@ -55,14 +73,15 @@ def run(args):
         "joints": list(joints),
         "result": str(args.result),
         "validation": [v.to_dict() for v in found],
+        "warnings": cautions,
         "timing_s": progress.done(),
     }
-    head = ("joint", "rms [N m]", "nrmse", "R2", "in band", "moving", "still")
+    head = ("joint", rms_head(model.robot.revolute), "nrmse", "R2", "in band", "moving", "still")
     tables = [(v.source.get("path") or "run", [_row(v, j, joint) for j, joint in enumerate(joints)]) for v in found]
     if args.out:
 
         def fill(folder):
-            sections = []
+            sections = [text_section("Warnings", cautions)] if cautions else []
             for (name, rows), v in zip(tables, found, strict=True):
                 sections += [
                     table_section(f"Prediction of {name}", head, rows),
@@ -77,11 +96,13 @@ def run(args):
     if args.json:
         print(json_text(document))
     else:
+        for caution in cautions:
+            print(f"Warning: {caution}")
         for name, rows in tables:
             print(f"{name}\n{table(head, rows)}\n")
     missed = any(
-        (args.max_nrmse is not None and (v.nrmse > args.max_nrmse).any())
-        or (args.min_coverage is not None and (v.coverage95 < args.min_coverage).any())
+        (args.max_nrmse is not None and not (v.nrmse <= args.max_nrmse).all())
+        or (args.min_coverage is not None and not (v.coverage95 >= args.min_coverage).all())
         for v in found
     )
     return 1 if missed else 0

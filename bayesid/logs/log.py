@@ -113,12 +113,13 @@ class Log:
         }
 
 
-def check_robot(log: Log, robot) -> Log:
+def check_robot(log: Log, robot, *, drop_bad_rows: bool = False) -> Log:
     """The log with its joints in the robot's order, or a LogError that says why it cannot be that robot's.
 
     Joints are matched by name when the file names them and the robot knows those names, else by order. A revolute
     position more than a full turn outside the joint's limits is refused: such a number is in degrees or belongs to
-    another joint.
+    another joint. With `drop_bad_rows` such rows, and those with a velocity above five times the joint's limit, are left
+    out and listed in `Log.notes` when they are at most 5 % of the rows: more of them are no accident.
     """
     names = robot.joint_names
     if log.joint_names is not None and set(names) & set(log.joint_names):
@@ -136,6 +137,8 @@ def check_robot(log: Log, robot) -> Log:
             f"{log.where}: {log.dof} joints recorded, robot '{robot.name}' has {robot.dof}: choose the robot or "
             "the schema that fits"
         )
+    if drop_bad_rows:
+        log = _without_impossible(log, robot)
     lower, upper = robot.limit("lower"), robot.limit("upper")
     for j in np.flatnonzero(robot.revolute):
         beyond = np.maximum(lower[j] - log.position[:, j], log.position[:, j] - upper[j])
@@ -147,6 +150,25 @@ def check_robot(log: Log, robot) -> Log:
                 "declare the file's unit (degrees?) in the schema"
             )
     return log
+
+
+def _without_impossible(log: Log, robot) -> Log:
+    lower, upper, fastest = (robot.limit(name) for name in ("lower", "upper", "velocity"))
+    margin = np.where(robot.revolute, 2 * np.pi, np.inf)
+    wrong = (log.position < lower - margin) | (log.position > upper + margin)
+    if log.velocity is not None:
+        wrong |= np.abs(log.velocity) > np.where(fastest > 0, 5 * fastest, np.inf)
+    bad = np.flatnonzero(wrong.any(axis=1))
+    if not bad.size or bad.size > 0.05 * len(log):
+        return log
+    joint = robot.joint_names[int(np.flatnonzero(wrong[bad[0]])[0])]
+    note = (
+        f"dropped {bad.size} rows whose position or velocity the robot cannot reach, the first at {log.time[bad[0]]:.9g} s "
+        f"(joint {joint})"
+    )
+    keep = np.setdiff1d(np.arange(len(log)), bad)
+    arrays = {name: getattr(log, name)[keep] for name in log.channels}
+    return log.replace(time=log.time[keep], notes=(*log.notes, note), **arrays)
 
 
 def _frozen(value) -> np.ndarray:

@@ -65,6 +65,8 @@ class CsvTable:
         self.header = header
         with self._lines() as lines:
             top = list(itertools.islice(lines, 2))
+        if any("\0" in line or "\ufffd" in line for line in top):
+            raise LogError(f"{path}: not a text file in UTF-8: compressed files end in .gz, others must be converted")
         first = next((line for line in top if line.strip()), "")
         if not first:
             raise LogError(f"{path}: the file is empty")

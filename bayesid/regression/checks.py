@@ -20,8 +20,8 @@ def check_runs(model, runs) -> None:
             if len(effort) and np.ptp(effort) == 0.0 and run.moving[:, j].any():
                 where = run.source.get("path") or "a run"
                 raise DataError(
-                    f"{where}: the {run.effort_kind} of joint {name} is {effort[0]:.6g} in every sample although the joint "
-                    "moves, so it was not measured: choose another channel or log"
+                    f"{where}: the {run.effort_kind} of joint {name} is {effort[0] + 0.0:.6g} in every sample although the "
+                    "joint moves, so it was not measured: choose another channel or log"
                 )
         for other in runs[:i]:
             if overlap(run.source, other.source):

@@ -79,7 +79,7 @@ def compress(observations, sample_weights=None) -> Information:
                 factors[j][np.ix_(range(len(fresh)), at)] = fresh
     if not np.any(counts):
         raise DataError(
-            "in no sample can the motion of a joint be told from standstill and noise: the robot stands still, the log is too "
-            "slow for its motion, or the cutoff too low"
+            "no sample of any joint moves beyond its noise: the robot stands still, the log is too slow for its motion, or "
+            "the cutoff too low"
         )
     return Information(factors, np.asarray(counts, dtype=float))

@@ -197,7 +197,7 @@ def _undetermined(model, information, weakest, norms):
     if still:
         return (
             f"joint {', '.join(still)} does not move in this log (or not above its noise), so its friction, rotor and link "
-            "parameters cannot be identified: use a log in which every joint moves, or a robot file in which that joint is fixed"
+            "parameters cannot be identified: use a log in which every joint moves, or a robot file in which it is fixed"
         )
     missing = [model.base.names[i] for i in np.flatnonzero(norms == 0)]
     if not missing:

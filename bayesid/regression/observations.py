@@ -49,7 +49,9 @@ class Observations:
             if gains.shape != (n,):
                 raise DataError(f"{gains.size} drive gains for {n} joints: give one per joint, comma-separated")
             if not ((gains > 1e-6) & (gains < 1e6)).all():
-                raise DataError(f"drive gains must be positive numbers from 1e-6 to 1e6 N m/A, got {', '.join(map(str, gains))}")
+                raise DataError(
+                    f"drive gains must be positive numbers from 1e-6 to 1e6 N m/A, got {', '.join(map(str, gains))}"
+                )
             object.__setattr__(self, "gains", gains)
         if self.gains is None and any(run.effort_kind == "current" for run in self.runs):
             raise DataError(

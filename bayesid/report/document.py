@@ -17,15 +17,18 @@ def document_page(document: dict, estimate=None) -> str:
         rows = [
             (
                 row["name"],
-                f"{row['estimate']:.5g}",
-                f"{row['std']:.2g}",
-                f"{row['interval95'][0]:.4g} .. {row['interval95'][1]:.4g}",
+                _number(row["estimate"], 5),
+                _number(row["std"], 2),
+                f"{_number(row['interval95'][0], 4)} .. {_number(row['interval95'][1], 4)}",
                 row["unit"],
             )
             for row in document["parameters"]
         ]
         sections.append(table_section("Parameters", ("parameter", "estimate", "std", "95 % interval", "unit"), rows))
     if estimate is not None:
+        missing = set(estimate.names) - {row["name"] for row in document.get("parameters", [])}
+        if missing:
+            raise ValueError(f"its estimate.json is of another result: '{min(missing)}' is not in result.json")
         sections.append(figure_section("Intervals", png(parameter_figure(estimate))))
     for part in document.get("data", []):
         steps = ", ".join(step["name"] for step in part.get("steps", []))
@@ -35,3 +38,7 @@ def document_page(document: dict, estimate=None) -> str:
             sections.append(text_section(key.replace("_", " "), [json.dumps(value, ensure_ascii=False)]))
     lead = f"bayesid {document['bayesid']} {document['command']}"
     return html_page(f"{document['command']}: {document.get('robot', '')}", lead, sections)
+
+
+def _number(value, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}g}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import bayesid
+from bayesid.regression.checks import fit_warnings, held_out_warnings
 from bayesid.report.figures import parameter_figure, residual_figure, torque_figure
 from bayesid.report.page import figure_section, html_page, png, table_section, text_section
 from bayesid.results import RESULT_SCHEMA, parameter_rows
@@ -24,6 +25,7 @@ def identification_document(found, data, timing) -> dict:
         "command": "identify",
         "robot": found.model.robot.name,
         "joints": list(found.model.robot.joint_names),
+        "joint_kinds": [joint.kind for joint in found.model.robot.joints],
         "friction": found.model.friction.name,
         "method": estimate.method,
         "data": data,
@@ -39,6 +41,10 @@ def identification_document(found, data, timing) -> dict:
             "coverage95": np.average([v.coverage95 for v in found.training], axis=0, weights=count),
         },
         "validation": [v.to_dict() for v in found.validation],
+        "warnings": [
+            *fit_warnings(found),
+            *held_out_warnings(base.meta["trained_on"], [v.source for v in found.validation]),
+        ],
         "timing_s": timing,
     }
     if found.min_eigenvalue is not None:
@@ -112,7 +118,7 @@ def identification_files(found, document, folder) -> None:
 
 def fit_table(document):
     """Head and rows of the table of RMS, NRMSE and coverage per joint, for training and held-out runs."""
-    head = ("joint", "rms [N m]", "nrmse", "in 95 % band")
+    head = ("joint", rms_head([kind != "prismatic" for kind in document["joint_kinds"]]), "nrmse", "in 95 % band")
     extra = []
     for i, run in enumerate(document["validation"]):
         head += (f"held-out {i + 1}: rms", "nrmse", "in band")
@@ -126,6 +132,13 @@ def fit_table(document):
     return head, rows
 
 
+def rms_head(revolute) -> str:
+    """The head of a column of RMS errors: their unit follows the joints (N m of revolute, N of prismatic ones)."""
+    if all(revolute):
+        return "rms [N m]"
+    return "rms [N m, N]" if any(revolute) else "rms [N]"
+
+
 def summary_lines(document) -> list[str]:
     """What a reader should know first, a sentence a line."""
     covariance = document["covariance"]
@@ -135,6 +148,7 @@ def summary_lines(document) -> list[str]:
         f"{sum(d['samples'] for d in document['data'])} samples; condition number {document['condition_number']:.1f}.",
         f"Uncertainty: {covariance['method']} covariance{lags}.",
     ]
+    lines += [f"Warning: {text}" for text in document["warnings"]]
     if covariance["method"] == "white":
         lines.append("Warning: white-noise intervals ignore autocorrelation and are too narrow on real robots.")
     if not document["validation"]:

@@ -117,9 +117,9 @@ def _verdict(robot) -> list[str]:
         smallest = smallest_eigenvalue(link.inertial)
         lines.append(f"  {link.name}: {reason}; the smallest eigenvalue of its pseudo-inertia is {smallest:.3g}.")
     lines.append(
-        "  No distribution of mass has such parameters. The robot can be used as it is; to project it onto the nearest"
+        "  No distribution of mass has such parameters. The robot can be used as it is; --project FILE writes the nearest"
     )
-    lines.append("  one that can exist: robot.with_inertials(bayesid.inertia.nearest_consistent(robot.inertials))")
+    lines.append("  one that can exist; in Python: robot.with_inertials(bayesid.inertia.nearest_consistent(robot.inertials))")
     return lines
 
 

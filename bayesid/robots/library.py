@@ -28,6 +28,8 @@ def load_robot(name_or_path) -> Robot:
     A built-in name wins over a file of the same name; write ./name for the file. Raises RobotError.
     """
     text = str(name_or_path)
+    if not text.strip():
+        raise RobotError(f"the robot's name is empty: name a robot file, or one of {', '.join(builtin_names())}")
     if text in builtin_names():
         return _builtin(text)
     path = Path(name_or_path)

@@ -15,6 +15,10 @@ UNIFORM = 1e-3
 LONGEST = 20
 
 
+# Rows a second of a recording [Hz]: others are the sign of a wrong unit of time.
+SLOWEST, FASTEST = 2.0, 5e4
+
+
 @dataclass(frozen=True, eq=False)
 class Grid:
     """Uniform stamps `grid` (M,) at `rate` [Hz] over the recorded `time` (N,); `uniform` when both are the same."""
@@ -31,10 +35,17 @@ class Grid:
         Raises SignalError when gaps would make it more than twenty times as long as the log.
         """
         span = float(time[-1] - time[0])
-        count = max(round(span / float(np.median(np.diff(time)))), 1)
+        step = float(np.median(np.diff(time)))
+        if not 1 / FASTEST <= step <= 1 / SLOWEST:
+            raise SignalError(
+                f"a row every {step:.3g} s is no recording of a motion, which needs {SLOWEST:g} to {FASTEST:g} rows a second: "
+                "correct the unit of time in the schema, or log faster"
+            )
+        count = max(round(span / step), 1)
         if count > LONGEST * len(time):
             raise SignalError(
-                f"its {len(time)} rows span {count} of its median steps: read the pieces between its gaps by their rows"
+                f"its {len(time)} rows span {span / step:.4g} of its median steps, with the longest gap from {_longest(time)}: "
+                "read the pieces between its gaps by their rows"
             )
         grid = time[0] + np.arange(count + 1) * (span / count)
         uniform = len(grid) == len(time) and bool(np.abs(grid - time).max() < UNIFORM * span / count)
@@ -51,6 +62,11 @@ class Grid:
     def back(self, values: np.ndarray) -> np.ndarray:
         """Smooth signals (M, n) from the grid to the recorded stamps, by cubic spline."""
         return values if self.uniform else spline(self.grid, values, self.time)
+
+
+def _longest(time) -> str:
+    at = int(np.argmax(np.diff(time)))
+    return f"{time[at]:.9g} to {time[at + 1]:.9g} s"
 
 
 def spline(time: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:

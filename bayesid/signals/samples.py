@@ -183,6 +183,11 @@ def samples_from_log(
     if chosen:
         highest = min(HIGHEST_CUTOFF, CUTOFF_OVER_RATE * grid.rate)
         cutoff = min(max(BANDWIDTHS * bandwidth, LOWEST_CUTOFF), highest)
+        if bandwidth > cutoff == highest < LOWEST_CUTOFF:
+            raise SignalError(
+                f"{log.where}: the motion reaches {bandwidth:.3g} Hz, too fast for {grid.rate:.4g} rows a second: log at "
+                f"{5 * bandwidth:.3g} Hz at least, or give --cutoff to use what can be told"
+            )
     try:
         motion = differentiation.derive(grid, log.position, log.velocity, cutoff)
         filtered = grid.back(low_pass(grid.noisy(measured), grid.rate, cutoff))
