@@ -17,7 +17,9 @@ def add_arguments(parser):
     parser.add_argument("--check", nargs=2, metavar=("LOG", "TRAJECTORY"), help="compare a recorded run with its design")
     parser.add_argument("--robot", metavar="R", help="built-in name, or a URDF, MJCF or TOML file")
     motion = parser.add_argument_group("motion")
-    motion.add_argument("--family", choices=FAMILIES, default="fourier-quintic", help="default fourier-quintic: at rest at both ends")
+    motion.add_argument(
+        "--family", choices=FAMILIES, default="fourier-quintic", help="default fourier-quintic: at rest at both ends"
+    )
     motion.add_argument("--period", type=float, default=30.0, metavar="T", help="seconds (default 30)")
     motion.add_argument("--harmonics", type=int, default=8, metavar="N", help="of the Fourier series (default 8)")
     motion.add_argument("--pieces", type=int, default=12, metavar="N", help="of the quintic spline (default 12)")
@@ -25,18 +27,32 @@ def add_arguments(parser):
     motion.add_argument("--end", metavar="Q", help="end pose [rad] (default: the start pose)")
     motion.add_argument("--hold", action="append", default=[], metavar="JOINT", help="keep a joint still (may be repeated)")
     limits = parser.add_argument_group("limits")
-    limits.add_argument("--limits", metavar="FILE", help="TOML: lower, upper, velocity, acceleration, jerk, torque; one number or one per joint")
+    limits.add_argument(
+        "--limits", metavar="FILE", help="TOML: lower, upper, velocity, acceleration, jerk, torque; one number or one per joint"
+    )
     limits.add_argument("--no-torque", action="store_true", help="do not limit joint torques")
-    limits.add_argument("--model", metavar="RESULT", help="estimate (file or folder) whose torques are limited, with its uncertainty")
-    limits.add_argument("--sigmas", type=float, default=2.0, metavar="X", help="standard deviations kept from the torque limit (default 2)")
+    limits.add_argument(
+        "--model", metavar="RESULT", help="estimate (file or folder) whose torques are limited, with its uncertainty"
+    )
+    limits.add_argument(
+        "--sigmas", type=float, default=2.0, metavar="X", help="standard deviations kept from the torque limit (default 2)"
+    )
     limits.add_argument("--no-self-collision", action="store_true", help="do not keep the robot's capsules apart")
-    limits.add_argument("--clearance", type=float, default=0.02, metavar="M", help="between capsules, and to floor and walls (default 0.02)")
+    limits.add_argument(
+        "--clearance", type=float, default=0.02, metavar="M", help="between capsules, and to floor and walls (default 0.02)"
+    )
     limits.add_argument("--floor", type=float, metavar="Z", help="height of the floor in the base frame [m]")
-    limits.add_argument("--wall", action="append", default=[], metavar="X,Y,Z,D", help="stay where X x + Y y + Z z >= D (may be repeated)")
-    limits.add_argument("--tool-box", metavar="X,Y,Z,X,Y,Z", help="lower and upper corner for the origin of tool0 [m]; empty: open")
+    limits.add_argument(
+        "--wall", action="append", default=[], metavar="X,Y,Z,D", help="stay where X x + Y y + Z z >= D (may be repeated)"
+    )
+    limits.add_argument(
+        "--tool-box", metavar="X,Y,Z,X,Y,Z", help="lower and upper corner for the origin of tool0 [m]; empty: open"
+    )
     target = parser.add_argument_group("what to learn")
     target.add_argument("--objective", choices=OBJECTIVES, default="d-optimal", help="default d-optimal")
-    target.add_argument("--subset", metavar="WHAT", help=f"for ds-optimal: {', '.join(SUBSETS)}, or comma-separated parameter names")
+    target.add_argument(
+        "--subset", metavar="WHAT", help=f"for ds-optimal: {', '.join(SUBSETS)}, or comma-separated parameter names"
+    )
     target.add_argument("--gains", metavar="K", help="nominal drive gains [N m/A], comma-separated, for --subset gains")
     target.add_argument("--load-mass", type=float, metavar="KG", help="planned load for --subset gains or payload")
     target.add_argument("--friction", default="coulomb-offset", metavar="LAW", help="friction law (default coulomb-offset)")
@@ -44,7 +60,9 @@ def add_arguments(parser):
     target.add_argument("--noise", metavar="STD", help="of the measured effort per joint, comma-separated (default: 1 each)")
     target.add_argument("--sampling", type=float, default=0.1, metavar="S", help="grid of the information [s] (default 0.1)")
     target.add_argument("--prior", metavar="RESULT", help="estimate whose covariance is the prior of expected-information")
-    target.add_argument("--collected", action="append", default=[], metavar="TRAJECTORY", help="already run: its information counts")
+    target.add_argument(
+        "--collected", action="append", default=[], metavar="TRAJECTORY", help="already run: its information counts"
+    )
     work = parser.add_argument_group("optimiser")
     work.add_argument("--starts", type=int, default=4, metavar="N", help="random starts (default 4)")
     work.add_argument("--steps", type=int, default=500, metavar="N", help="steps of the best start (default 500)")
@@ -150,7 +168,6 @@ def _problem(args):
         QuinticSpline,
         SelfCollision,
         ToolBox,
-        TorqueLimit,
         Wall,
         information,
     )
@@ -251,7 +268,9 @@ def _target(args, model):
             return PayloadObservation(model), DOptimal()
         if args.subset == "gains":
             if not args.gains or args.load_mass is None:
-                raise DesignError("--subset gains needs --gains and --load-mass: without a known load, gains cannot be told from inertia")
+                raise DesignError(
+                    "--subset gains needs --gains and --load-mass: without a known load, gains cannot be told from inertia"
+                )
             gains = _numbers("--gains", args.gains, model.robot.dof)
             observation = GainObservation(model, tuple(gains), args.load_mass)
             wanted = [i for i, name in enumerate(observation.names) if name.endswith(".drive_gain")]
@@ -365,7 +384,8 @@ def _summary(found, document, out):
     values, worst = record["values"], found.certificate.worst
     yield f"{found.robot_name}: {found.family.name}, {found.period:g} s, {document['base_dimension']} base parameters"
     yield f"condition number {values['condition_number']:.2f}, log det per sample {values['log_det_per_sample']:.2f}"
-    yield f"{record['objective']['name']}: {values['objective']:.6g} after {record['steps']} steps in {record['seconds']} s (ended by {record['stopped_by']})"
+    effort = f"{record['steps']} steps in {record['seconds']} s (ended by {record['stopped_by']})"
+    yield f"{record['objective']['name']}: {values['objective']:.6g} after {effort}"
     yield (
         f"every limit held at {found.certificate.instants} instants, {1e3 * found.certificate.step:.3g} ms apart; "
         f"tightest: {worst.what} at {worst.time:.2f} s, {worst.margin:.3g} {worst.unit} to spare"

@@ -44,9 +44,7 @@ class Certificate:
         return tuple(check for check in self.checks if check.margin < 0)
 
     def to_dict(self) -> dict:
-        rows = [
-            {k: v for k, v in vars(check).items() if v is not None} | {"held": check.margin >= 0} for check in self.checks
-        ]
+        rows = [{k: v for k, v in vars(check).items() if v is not None} | {"held": check.margin >= 0} for check in self.checks]
         return {"feasible": self.feasible, "instants": self.instants, "step_s": self.step, "checks": rows}
 
     @classmethod

@@ -21,9 +21,9 @@ _SEARCH = 4000
 class Execution:
     """A recorded run beside its design. Arrays per joint (n,) or per parameter (p,).
 
-    `start` [s] is the log time at which the motion began, `covered` the part of the motion that the log holds; errors are recorded
-    minus designed. `std_ratio` is the standard deviation of each base parameter with the motion as it was run over that
-    as designed, at equal noise and number of samples: above 1, information was lost.
+    `start` [s] is the log time at which the motion began, `covered` the part of the motion that the log holds; errors are
+    recorded minus designed. `std_ratio` is the standard deviation of each base parameter with the motion as it was run over
+    that as designed, at equal noise and number of samples: above 1, information was lost.
     """
 
     start: float
@@ -102,7 +102,8 @@ def check_execution(excitation: Excitation, samples, robot=None, noise=None) -> 
 
 
 def find_start(excitation: Excitation, time, q) -> float:
-    """Log time [s] at which the motion began: the least mean squared position error over shifts, to a tenth of a millisecond."""
+    """Log time [s] at which the motion began: the least mean squared position error over shifts, to a tenth of a
+    millisecond."""
     time = np.asarray(time, dtype=float)
     grid = np.linspace(0.0, excitation.period, 400)
     design = excitation.motion(grid)[0]

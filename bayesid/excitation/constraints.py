@@ -1,8 +1,10 @@
-"""Constraints on the state at each instant, beyond the linear joint limits: torque, contact with itself, walls, the floor, a tool box.
+"""Constraints on the state at each instant, beyond the linear joint limits: torque, contact with itself, walls, the floor,
+a tool box.
 
-Each is a frozen dataclass with `margins(robot, q, qd, qdd)`, (k, S) for states (n, S), positive where satisfied and traceable by
-JAX; `measured(...)`, the same in NumPy for the certificate; `labels(robot)` (k,) in words; `settings()`; `orders` is 1 when only q
-matters, 3 when qd and qdd do too. Margins are in the constraint's unit, torques relative to their limit.
+Each is a frozen dataclass with `margins(robot, q, qd, qdd)`, (k, S) for states (n, S), positive where satisfied and
+traceable by JAX; `measured(...)`, the same in NumPy for the certificate; `labels(robot)` (k,) in words; `settings()`;
+`orders` is 1 when only q matters, 3 when qd and qdd do too. Margins are in the constraint's unit, torques relative to their
+limit.
 """
 
 from __future__ import annotations
@@ -125,9 +127,7 @@ class SelfCollision:
 
     def labels(self, robot):
         capsules = robot.capsules
-        return tuple(
-            f"distance of {_link(robot, capsules[i])} and {_link(robot, capsules[j])}" for i, j in _pairs(robot)
-        )
+        return tuple(f"distance of {_link(robot, capsules[i])} and {_link(robot, capsules[j])}" for i, j in _pairs(robot))
 
     def margins(self, robot, q, qd, qdd):
         start, end = place(robot.capsules, *link_poses(robot, q))
@@ -211,7 +211,9 @@ class ToolBox:
         return [(axis, sign) for sign in (1, -1) for axis in range(3) if np.isfinite((self.lower, self.upper)[sign < 0][axis])]
 
     def labels(self, robot):
-        return tuple(f"{self.frame} {'above the lower' if s > 0 else 'below the upper'} {'xyz'[a]} side" for a, s in self._sides)
+        return tuple(
+            f"{self.frame} {'above the lower' if s > 0 else 'below the upper'} {'xyz'[a]} side" for a, s in self._sides
+        )
 
     def margins(self, robot, q, qd, qdd):
         _, point = frame_pose(robot, q, self.frame)

@@ -88,10 +88,10 @@ def design(
 ) -> Excitation:
     """The best motion found for a problem, feasible on its certificate grid.
 
-    `starts` random motions take `steps` / 12 steps each, the best third three times as many, the best of those goes on to `steps`. The same
-    seed gives the same motion unless `seconds` of wall clock, compilation included, cut the work short, which the result
-    says. `initial` (size, n) replaces the first start. `checkpoint` names a file to which the state is written and from which an
-    interrupted design goes on. Raises DesignError when no feasible motion was found.
+    `starts` random motions take `steps` / 12 steps each, the best third three times as many, the best of those goes on to
+    `steps`. The same seed gives the same motion unless `seconds` of wall clock, compilation included, cut the work short,
+    which the result says. `initial` (size, n) replaces the first start. `checkpoint` names a file to which the state is
+    written and from which an interrupted design goes on. Raises DesignError when no feasible motion was found.
     """
     began = clock.monotonic()
     if starts < 1 or steps < 1:
@@ -179,7 +179,8 @@ def achieved(problem: Problem, matrix) -> dict:
 
 
 def random_motion(problem: Problem, seed: int, fill: float = 0.98) -> np.ndarray:
-    """(size, n) coefficients of a random motion of the family, scaled per joint to use `fill` of the limits that it meets first."""
+    """(size, n) coefficients of a random motion of the family, scaled per joint to use `fill` of the limits that it meets
+    first."""
     solver = InteriorPoint(evaluator_of(problem))
     u = solver.largest_feasible(_random(problem, solver, np.random.default_rng(seed)), fill)
     if u is None:
@@ -292,7 +293,9 @@ def _finish(problem, solver, best, stopped, deadline):
             return scale * best.u, certificate, scale
         scale *= SHRINK
     worst = certificate.worst
-    raise DesignError(f"no feasible motion was found: {worst.what} misses its limit by {-worst.margin:.3g} {worst.unit} at {worst.time:.3g} s")
+    raise DesignError(
+        f"no feasible motion was found: {worst.what} misses its limit by {-worst.margin:.3g} {worst.unit} at {worst.time:.3g} s"
+    )
 
 
 def _joint_scale(problem, coefficients):

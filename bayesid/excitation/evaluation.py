@@ -140,7 +140,8 @@ class Evaluator:
         return np.swapaxes(offset + basis @ self.full(u), 1, 2)
 
     def jacobians(self, u):
-        """Per constraint: margins (k, S) less its `backoff` (k, 1), and their derivatives (k, S, 3, n) by the state at that instant."""
+        """Per constraint: margins (k, S) less its `backoff` (k, 1), and their derivatives (k, S, 3, n) by the state at that
+        instant."""
         if not self._jacobians:
             return []
         if self._last[0] is None or not np.array_equal(self._last[0], u):
@@ -160,7 +161,8 @@ class Evaluator:
         return np.moveaxis(basis @ self.full(step), 0, 1)
 
     def joint_hessian(self, weights, negligible):
-        """(count, count) sum of weight * row row^T over the joint limits, block diagonal; weights below `negligible` are left out."""
+        """(count, count) sum of weight * row row^T over the joint limits, block diagonal; weights below `negligible` are
+        left out."""
         size, f = self.scale.shape
         blocks = np.zeros((f, size, size))
         for (basis, _, width), weight in zip(self.joints, weights):

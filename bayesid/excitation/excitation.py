@@ -27,8 +27,9 @@ LAW = (
 class Excitation:
     """A motion of all joints: `coefficients` (size, n) of its `family`, from `start` to `end` (n,) [rad].
 
-    `robot_source` is what `load_robot` was given, `robot_hash` a fingerprint of what it returned. `design` records how the motion was
-    made: objective, values, seed, version, constraints, command; `certificate` is None for a motion that was never checked.
+    `robot_source` is what `load_robot` was given, `robot_hash` a fingerprint of what it returned. `design` records how the
+    motion was made: objective, values, seed, version, constraints, command; `certificate` is None for a motion that was
+    never checked.
     """
 
     robot_name: str

@@ -151,7 +151,8 @@ def urscript_text(excitation: Excitation, name: str = "bayesid_excitation", serv
         "    return p[i] + s * (v[i] + s * (0.5 * a[i] + s * (c3 + s * (c4 + s * c5))))",
         "  end",
         f"  q_start = {_flow(excitation.start)}",
-        '  popup("The robot moves slowly to the start pose, then runs the motion. Is the space clear?", title="bayesid", blocking=True)',
+        '  popup("The robot moves slowly to the start pose, then runs the motion. Is the space clear?", '
+        'title="bayesid", blocking=True)',
         "  movej(q_start, a=0.3, v=0.2)",
         "  q_now = get_actual_joint_positions()",
         "  j = 0",

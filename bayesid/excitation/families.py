@@ -42,8 +42,9 @@ class Family(Protocol):
 class FourierQuintic:
     """Truncated Fourier series plus a quintic that brings position, velocity and acceleration to rest at both ends.
 
-    q(t) = sum_k a_k/(k w) sin(k w t) - b_k/(k w) cos(k w t) + sum_{j<6} c_j t^j, w = 2 pi / T (Swevers et al. 1997 for the series;
-    Mamedov, Mikhel 2020 for the polynomial). Coefficients: a_1 .. a_N, b_1 .. b_N [rad/s]; the c_j follow from them.
+    q(t) = sum_k a_k/(k w) sin(k w t) - b_k/(k w) cos(k w t) + sum_{j<6} c_j t^j, w = 2 pi / T (Swevers et al. 1997 for the
+    series; Mamedov, Mikhel 2020 for the polynomial). Coefficients: a_1 .. a_N, b_1 .. b_N [rad/s]; the c_j follow from
+    them.
     """
 
     period: float
@@ -131,8 +132,8 @@ class Fourier:
 class QuinticSpline:
     """Quintic pieces of equal length through waypoints, at rest at both ends; C2 at the waypoints.
 
-    Coefficients: at each of the `pieces` - 1 inner waypoints position, velocity times T_piece, acceleration times T_piece^2, all [rad],
-    relative to the straight motion from start to end.
+    Coefficients: at each of the `pieces` - 1 inner waypoints position, velocity times T_piece, acceleration times
+    T_piece^2, all [rad], relative to the straight motion from start to end.
     """
 
     period: float

@@ -1,9 +1,9 @@
 """The optimiser: sequential quadratic programming whose every iterate satisfies all constraints on the optimised grids.
 
 Each step minimises a quadratic model of the cost (damped BFGS) plus a small logarithmic barrier of the constraints by a
-primal-dual interior-point method, and is then shortened until the cost falls (Nocedal, Wright 2006, Numerical Optimization, sec. 16.6,
-18.3). Joint limits are linear in the coefficients, so a full step satisfies them; other constraints enter by their
-derivatives at each instant. The inner iterations cost no evaluation of the cost.
+primal-dual interior-point method, and is then shortened until the cost falls (Nocedal, Wright 2006, Numerical Optimization,
+sec. 16.6, 18.3). Joint limits are linear in the coefficients, so a full step satisfies them; other constraints enter by
+their derivatives at each instant. The inner iterations cost no evaluation of the cost.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ class Limits:
                 raise DesignError(f"limit '{name}' of joint {int(np.argmin(value)) + 1} must be positive, got {value.min()}")
         if (self.lower >= self.upper).any():
             joint = int(np.argmax(self.lower >= self.upper))
-            raise DesignError(f"joint {joint + 1} has no room: lower {self.lower[joint]} is not below upper {self.upper[joint]}")
+            raise DesignError(
+                f"joint {joint + 1} has no room: lower {self.lower[joint]} is not below upper {self.upper[joint]}"
+            )
 
     @classmethod
     def of(cls, robot, **changes) -> Limits:
@@ -64,7 +66,8 @@ class Limits:
 
     @classmethod
     def read(cls, path, robot) -> Limits:
-        """Limits from a TOML file with keys lower, upper, velocity, ...: one number or one per joint; the rest is the robot's."""
+        """Limits from a TOML file with keys lower, upper, velocity, ...: one number or one per joint; the rest is the
+        robot's."""
         try:
             data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:

@@ -57,8 +57,8 @@ class TorqueObservation:
 class GainObservation:
     """Measured currents of the motion run twice, without and with a load of known mass on the last link: gains too.
 
-    i = tau / K, tau = Y beta (+ Y_load theta with the load). Rows are linearised at the nominal parameters:
-    di/dbeta = Y / K, di/dK_j = -tau_j / K_j^2 (Gautier, Briot 2014, for the two runs; noise is on the current). Parameters: base
+    i = tau / K, tau = Y beta (+ Y_load theta with the load). Rows are linearised at the nominal parameters: di/dbeta = Y /
+    K, di/dK_j = -tau_j / K_j^2 (Gautier, Briot 2014, for the two runs; noise is on the current). Parameters: base
     parameters, gains [N m/A], first moments and inertias of the load.
     """
 

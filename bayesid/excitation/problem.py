@@ -23,10 +23,10 @@ INSTANTS_PER_CYCLE = 40
 class Problem:
     """One design problem. Raises DesignError, on construction, for a request that no motion can meet.
 
-    `start`, `end` (n,) [rad]; `sampling` [s] is the grid of the information; `noise` (n,) are standard deviations of the measured effort
-    [N m or A]; `collected` (p, p) is information from earlier experiments; `free` (n,) says which joints may move.
-    Joint limits are enforced on a grid with 40 instants per period of the fastest motion, other constraints, whose frequencies
-    add up, on the same; the certificate checks a grid ten times denser.
+    `start`, `end` (n,) [rad]; `sampling` [s] is the grid of the information; `noise` (n,) are standard deviations of the
+    measured effort [N m or A]; `collected` (p, p) is information from earlier experiments; `free` (n,) says which joints
+    may move. Joint limits are enforced on a grid with 40 instants per period of the fastest motion, other constraints,
+    whose frequencies add up, on the same; the certificate checks a grid ten times denser.
     """
 
     observation: Observation
@@ -48,7 +48,9 @@ class Problem:
             value = getattr(self, name)
             value = np.array(default if value is None else value, dtype=float)
             if value.shape != (n,) or not np.isfinite(value).all():
-                raise DesignError(f"{name} needs {n} finite numbers, one per joint of '{self.robot.name}', got {value.tolist()}")
+                raise DesignError(
+                    f"{name} needs {n} finite numbers, one per joint of '{self.robot.name}', got {value.tolist()}"
+                )
             object.__setattr__(self, name, value)
         if (self.noise <= 0).any():
             raise DesignError(f"the noise of joint '{self.robot.joint_names[int(np.argmin(self.noise))]}' must be positive")
@@ -104,12 +106,15 @@ class Problem:
             raise DesignError(f"the sampling time {self.sampling:g} s must be shorter than the period {self.family.period:g} s")
         if 2.0 * self.family.bandwidth * self.sampling >= 1.0:
             raise DesignError(
-                f"motion up to {self.family.bandwidth:.3g} Hz cannot be told from slower motion at samples every {self.sampling:g} s: "
+                f"motion up to {self.family.bandwidth:.3g} Hz cannot be told from slower motion at samples every "
+                f"{self.sampling:g} s: "
                 f"take fewer than {self.family.period / (2.0 * self.sampling):.4g} harmonics or sample faster"
             )
         rows, unknowns = len(self.time) * len(self.observation.row_joints), len(self.observation.names)
         if rows < unknowns and self.collected is None:
-            raise DesignError(f"{rows} measurements cannot determine {unknowns} parameters: lengthen the period or sample faster")
+            raise DesignError(
+                f"{rows} measurements cannot determine {unknowns} parameters: lengthen the period or sample faster"
+            )
 
     def _check_start(self):
         names = self.robot.joint_names
@@ -119,7 +124,8 @@ class Problem:
                 inside = lower < pose[j] < upper if self.free[j] else lower <= pose[j] <= upper
                 if not inside:
                     raise DesignError(
-                        f"the {what} position {pose[j]:.4g} rad of joint '{name}' is not inside its limits {lower:.4g} to {upper:.4g} rad: "
+                        f"the {what} position {pose[j]:.4g} rad of joint '{name}' is not inside its limits "
+                        f"{lower:.4g} to {upper:.4g} rad: "
                         "move the pose or widen the limits"
                     )
         held = [j for j in range(len(names)) if not self.free[j] and self.start[j] != self.end[j]]

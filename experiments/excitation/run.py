@@ -1,8 +1,9 @@
 """Excitation design against published motions: python experiments/excitation/run.py STUDY [--data DIR].
 
-Studies: published (same limits, condition number and log det side by side), seeds (feasibility of constrained designs over seeds and
-robots), precision (predicted against achieved standard deviations in simulation, and against random motions), recorded
-(predicted standard deviations of the recorded runs against those of their residuals). Each writes results/STUDY.json and .md.
+Studies: published (same limits, condition number and log det side by side), seeds (feasibility of constrained designs over
+seeds and robots), precision (predicted against achieved standard deviations in simulation, and against random motions),
+recorded (predicted standard deviations of the recorded runs against those of their residuals). Each writes
+results/STUDY.json and .md.
 """
 
 from __future__ import annotations
@@ -182,7 +183,13 @@ def study_precision(args):
     limits = Limits.of(robot, velocity=1.57, acceleration=2.5, lower=-np.pi, upper=np.pi, torque=np.inf)
     model = Model(robot, "coulomb-offset")
     problem = Problem(
-        TorqueObservation(model), FourierQuintic(20.0, 6), limits, DOptimal(), np.array([0.0, -1.57, 0.0, -1.57, 0.0, 0.0]), None, sampling=0.1
+        TorqueObservation(model),
+        FourierQuintic(20.0, 6),
+        limits,
+        DOptimal(),
+        np.array([0.0, -1.57, 0.0, -1.57, 0.0, 0.0]),
+        None,
+        sampling=0.1,
     )
     rivals = []
     for seed in range(10):

@@ -24,7 +24,15 @@ def browser():
 
 
 def look(browser, page, *options):
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--virtual-time-budget=2500", *options]
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--virtual-time-budget=2500",
+        *options,
+    ]
     return subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=240, check=True).stdout
 
 

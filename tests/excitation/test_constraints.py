@@ -65,7 +65,12 @@ def test_collision_pairs_leave_out_neighbours_and_pairs_that_no_joint_moves():
 
 @pytest.mark.parametrize(
     "constraint",
-    [SelfCollision(0.02), Wall((0.0, 0.0, 1.0), 0.1, 0.01), Wall((1.0, -2.0, 0.5), -0.4), ToolBox((-1, -1, 0), (1, np.inf, 1.2))],
+    [
+        SelfCollision(0.02),
+        Wall((0.0, 0.0, 1.0), 0.1, 0.01),
+        Wall((1.0, -2.0, 0.5), -0.4),
+        ToolBox((-1, -1, 0), (1, np.inf, 1.2)),
+    ],
     ids=lambda c: c.name,
 )
 def test_margins_equal_those_of_plain_kinematics(constraint):

@@ -57,7 +57,8 @@ def test_certificate_names_what_a_motion_violates_and_when(problem, excitation):
 
 
 def test_design_says_more_than_random_motions_of_equal_length_and_limits(problem, excitation):
-    """The volume is what a D-optimal design makes small: deviations are 1.8 times smaller in geometric mean, none 1.2 times larger."""
+    """The volume is what a D-optimal design makes small: deviations are 1.8 times smaller in geometric mean, none 1.2 times
+    larger."""
     predicted = np.array(list(excitation.design["predicted_std"].values()))
     rivals = [np.sqrt(np.diag(np.linalg.inv(information(problem, random_motion(problem, seed))))) for seed in range(10)]
     factor = np.median(rivals, axis=0) / predicted
@@ -125,7 +126,10 @@ def test_a_spent_time_budget_still_ends_in_a_feasible_motion(problem):
         ({"noise": np.array([1.0, 0.0])}, "noise of joint 'joint2' must be positive"),
         ({"limits": Limits.of(ARM)}, "joint 'joint1' has no limit on position, velocity, acceleration or jerk"),
         ({"start": np.array([0.1, 0.0])}, "violates the wall constraint at the start pose"),
-        ({"end": np.array([2.4, 0.4]), "family": FourierQuintic(0.5, 1), "sampling": 0.02}, "cannot go from start to end in 0.5 s"),
+        (
+            {"end": np.array([2.4, 0.4]), "family": FourierQuintic(0.5, 1), "sampling": 0.02},
+            "cannot go from start to end in 0.5 s",
+        ),
         ({"family": Fourier(6.0, 3), "end": np.array([1.8, 0.4])}, "a 'fourier' motion ends where it starts"),
         ({"family": FourierQuintic(0.5, 1), "sampling": 0.2}, "measurements cannot determine 11 parameters"),
         ({"constraints": (ToolBox((2.0, 2.0, -1.0), (3.0, 3.0, 1.0)),)}, "violates the tool-box constraint"),

@@ -27,7 +27,9 @@ def spd(seed, count=12):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: o.name)
-@pytest.mark.parametrize("matrix", [spd(0), 3.0 * np.eye(SIZE), np.diag([1.0, 1.0, 1.0, 5.0, 5.0])], ids=["full", "equal", "pairs"])
+@pytest.mark.parametrize(
+    "matrix", [spd(0), 3.0 * np.eye(SIZE), np.diag([1.0, 1.0, 1.0, 5.0, 5.0])], ids=["full", "equal", "pairs"]
+)
 def test_gradient_is_the_slope_also_where_eigenvalues_coincide(objective, matrix):
     gradient = np.asarray(jax.grad(lambda m: objective.cost(m, 3.0))(matrix))
     rng = np.random.default_rng(1)
