@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+# Before NumPy is imported: two test workers on two cores must not wait for each other's BLAS threads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 
 # Small matrices gain nothing from BLAS threads, and lose much where cores are shared.

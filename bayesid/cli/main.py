@@ -39,6 +39,7 @@ def main(argv=None) -> int:
     if not argv or argv[0] not in COMMANDS:
         parser.parse_args(argv or ["--help"])
         return 2
+    _prepare_environment()
     module = importlib.import_module(COMMANDS[argv[0]][0])
     command = Parser(
         prog=f"bayesid {argv[0]}",
@@ -47,7 +48,6 @@ def main(argv=None) -> int:
     )
     module.add_arguments(command)
     args = command.parse_args(argv[1:])
-    _cache_compilations()
     # Small matrices gain nothing from BLAS threads, and lose much where cores are shared.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
@@ -86,8 +86,10 @@ def _parser():
     return parser
 
 
-def _cache_compilations():
-    """Keep JAX's compiled functions between runs, unless the user has chosen a place for them."""
+def _prepare_environment():
+    """Keep JAX's compiled functions between runs, and small matrix products on one thread; the user's own settings win."""
+    # The triangular factors are small: more BLAS threads gain nothing, and wait for each other on a busy machine.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(base) / "bayesid" / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
