@@ -19,12 +19,12 @@ _SPREAD_SCALE = 0.2
 
 @dataclass(frozen=True)
 class Fleet:
-    """Hierarchical normal model of base parameters: beta_r ~ N(mu, diag(tau_g s)^2), mu ~ the prior's own moments.
+    """Hierarchical normal model of base parameters: beta_r ~ N(mu, diag(tau s)^2), mu ~ the prior's own moments.
 
-    s is the prior's standard deviation of each base parameter; one tau per group g of parameters that vary alike (inertial
-    combinations, rotor inertias, each friction parameter), half-Cauchy with scale 0.2 (Gelman 2006). Members enter through
-    their compressed likelihoods. Everything is conditionally conjugate, so the sampler is Gibbs' with the half-Cauchy written
-    as a mixture of inverse gammas (Makalic, Schmidt 2016).
+    s is the prior's standard deviation of each base parameter and tau how much members differ, one per parameter, half-Cauchy
+    with scale 0.2 (Gelman 2006): some parameters are shared to the gram, others differ, and no common scale fits both.
+    Members enter through their compressed likelihoods. Everything is conditionally conjugate, so the sampler is Gibbs' with
+    the half-Cauchy written as a mixture of inverse gammas (Makalic, Schmidt 2016).
     """
 
     prior: Prior | None = None
@@ -40,7 +40,7 @@ class Fleet:
         for likelihood in likelihoods:
             if likelihood.size != model.base.dimension:
                 raise DataError("all members of a fleet must share the model: a likelihood has other base parameters")
-        base, groups = model.base, _groups(model)
+        base = model.base
         prior = base.project((self.prior or Wishart()).of(model).sample(self.seed, _PRIOR_DRAWS))
         center, scale = prior.mean(axis=0), prior.std(axis=0)
         held = np.linalg.inv(np.cov((prior / scale).T))
@@ -50,37 +50,32 @@ class Fleet:
             rows = rows * scale
             members.append((rows.T @ rows, rows.T @ right))
         names = tuple(f"{base.names[k]}" for k in range(base.dimension))
-        chains = [self._chain(members, center / scale, held, groups, c) for c in range(self.chains)]
+        chains = [self._chain(members, center / scale, held, c) for c in range(self.chains)]
         own, shared, spreads = (np.array(part) for part in zip(*chains))
         own, shared = own * scale, shared * scale
         tested = np.concatenate([own.reshape(*own.shape[:2], -1), shared, np.log(spreads)], axis=2)
         labels = [f"{name} of member {r + 1}" for r in range(len(members)) for name in names]
-        labels += [*names, *(f"spread of {g}" for g in sorted(set(groups)))]
+        labels += [*names, *(f"spread of {name}" for name in names)]
         # Gibbs' sampler has no energy: independent numbers stand for one that mixes perfectly.
         energy = np.random.default_rng(0).normal(size=tested.shape[:2])
-        return FleetPosterior(
-            model, own, shared, spreads, tuple(sorted(set(groups))), diagnose(tested, labels, 0, energy), scale
-        )
+        return FleetPosterior(model, own, shared, spreads, diagnose(tested, labels, 0, energy), scale)
 
-    def _chain(self, members, center, held, groups, chain):
+    def _chain(self, members, center, held, chain):
         rng = np.random.default_rng([self.seed, chain])
-        labels = sorted(set(groups))
-        at = np.array([labels.index(g) for g in groups])
-        count = len(members)
-        tau2 = np.full(len(labels), _SPREAD_SCALE**2) * np.exp(rng.normal(size=len(labels)))
-        mixing = np.ones(len(labels))
+        size, count = len(center), len(members)
+        tau2 = _SPREAD_SCALE**2 * np.exp(rng.normal(size=size))
+        mixing = np.ones(size)
         shared = center.copy()
         own = np.tile(center, (count, 1))
         kept = []
-        sizes = np.bincount(at)
         for step in range(self.warmup + self.draws):
-            loose = 1.0 / tau2[at]
+            loose = 1.0 / tau2
             for r, (precision, moment) in enumerate(members):
                 own[r] = _normal(rng, precision + np.diag(loose), moment + loose * shared)
             shared = _normal(rng, held + np.diag(count * loose), held @ center + loose * own.sum(axis=0))
-            squares = np.bincount(at, weights=np.sum((own - shared) ** 2, axis=0))
-            tau2 = (0.5 * squares + 1.0 / mixing) / rng.gamma(0.5 * (count * sizes + 1.0))
-            mixing = (1.0 / _SPREAD_SCALE**2 + 1.0 / tau2) / rng.gamma(1.0, size=len(labels))
+            squares = np.sum((own - shared) ** 2, axis=0)
+            tau2 = (0.5 * squares + 1.0 / mixing) / rng.gamma(0.5 * (count + 1.0), size=size)
+            mixing = (1.0 / _SPREAD_SCALE**2 + 1.0 / tau2) / rng.gamma(1.0, size=size)
             if step >= self.warmup:
                 kept.append((own.copy(), shared, np.sqrt(tau2)))
         return [np.array(part) for part in zip(*kept)]
@@ -88,14 +83,13 @@ class Fleet:
 
 @dataclass(frozen=True, eq=False)
 class FleetPosterior:
-    """Draws of base parameters: `members` (chains, S, R, b), `shared` (chains, S, b), `spreads` (chains, S, G) of `groups`, the
+    """Draws of base parameters: `members` (chains, S, R, b), `shared` (chains, S, b), `spreads` (chains, S, b), the
     standard deviation between members as part of the prior's `scale` (b,)."""
 
     model: Model
     members: np.ndarray
     shared: np.ndarray
     spreads: np.ndarray
-    groups: tuple[str, ...]
     diagnostics: Diagnostics
     scale: np.ndarray
 
@@ -109,22 +103,13 @@ class FleetPosterior:
 
     def newcomer(self, seed: int = 0) -> Estimate:
         """Base parameters of another robot of this type, of which there are no data yet."""
-        labels = _groups(self.model)
-        at = np.array([self.groups.index(g) for g in labels])
         noise = np.random.default_rng(seed).normal(size=self.shared.shape)
-        return self._estimate(self.shared + noise * self.spreads[..., at] * self.scale, "fleet newcomer")
+        return self._estimate(self.shared + noise * self.spreads * self.scale, "fleet newcomer")
 
     def _estimate(self, draws, method):
         base = self.model.base
         flat = draws.reshape(-1, base.dimension)
         return Estimate(base.names, base.units, base.kinds, flat.mean(axis=0), np.cov(flat.T), method, draws=flat)
-
-
-def _groups(model):
-    out = []
-    for name, kind in zip(model.base.names, model.base.kinds):
-        out.append(name.rsplit(".", 1)[1] if kind in ("friction", "rotor") else "inertial")
-    return out
 
 
 def _normal(rng, precision, moment):

@@ -147,7 +147,7 @@ def compare_friction(
     top = int(np.argmax(whole.sum(axis=1)))
     behind = whole - whole[top]
     behind_error = np.sqrt(blocks) * behind.std(axis=1, ddof=1)
-    order = sorted(range(len(laws)), key=lambda k: len(laws[k].law.parameters) + len(laws[k].terms))
+    order = sorted(range(len(laws)), key=lambda k: (len(laws[k].law.parameters) + len(laws[k].terms), -whole[k].sum()))
     pick = next(k for k in order if behind[k].sum() >= -behind_error[k])
     reason = (
         f"{laws[pick].name} has the highest expected log predictive density"
