@@ -11,15 +11,6 @@ from bayesid.robots import load_robot
 from bayesid.signals import Samples
 from bayesid.simulation.synthetic import autocorrelated
 
-PUBLISHED_GAINS = np.array([10.0, 10.6956, 8.4566, 9.0029, 9.48, 10.1232])
-UNLOADED = (
-    "ur-20_02_10-30sec_12harm.csv@635:3510",
-    "ur-20_02_12-50sec_12harm.csv@355:5090",
-    "ur-20_02_05-20sec_8harm.csv@320:2310",
-    "ur-20_01_31-unload.csv@300:2623",
-)
-POINT_TO_POINT = "validation_data/ur-20_01_17-ptp_10_points.csv@700:4200"
-
 
 @dataclass(frozen=True, eq=False)
 class Arm:
