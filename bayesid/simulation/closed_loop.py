@@ -112,7 +112,7 @@ def simulate(
 
     Raises SolverError when the step cannot follow the friction law near standstill, or when the loop is unstable.
     """
-    period = _period(motion)
+    period = sampling_period(motion)
     n = plant.robot.dof
     if motion.dof != n:
         raise DesignError(f"the motion has {motion.dof} joints, robot '{plant.robot.name}' {n}")
@@ -133,7 +133,7 @@ def simulate(
     inputs += [noise_q, noise_qd, np.broadcast_to(_trailing(pushed, len(batch)), shape)]
     out = _loop(plant, controller, tuple(map(jnp.asarray, inputs)), y0, period, grid, steps, int(delay))
     q, qd, qdd, torque, saturated, seen_q, seen_qd = (np.asarray(x) for x in out)
-    _refuse_unstable(plant, motion.time, q, qd, qdd, steps)
+    refuse_unstable(plant, motion.time, q, qd, qdd, steps)
     return Simulation(plant.robot, motion.time, q, qd, qdd, torque, seen_q, seen_qd, saturated, motion, steps, sensors, seed)
 
 
@@ -197,7 +197,10 @@ def _steps(plant, motion, period, steps, start):
     return int(steps)
 
 
-def _refuse_unstable(plant, time, *parts):
+def refuse_unstable(plant, time, *parts):
+    """Raise SolverError at the first sample where an array is not finite or absurdly large; `parts` ends with the
+    steps.
+    """
     *arrays, steps = parts
     wild = np.zeros(len(time), dtype=bool)
     for array in arrays:
@@ -211,7 +214,8 @@ def _refuse_unstable(plant, time, *parts):
         )
 
 
-def _period(motion):
+def sampling_period(motion) -> float:
+    """Time between the samples of a motion [s]; raises DesignError where it is not constant."""
     steps = np.diff(motion.time)
     if len(motion) < 2 or not (steps > 0).all() or np.ptp(steps) > 1e-6 * steps.mean():
         raise DesignError("a closed loop needs a motion sampled at a constant rate, with at least two samples")

@@ -1,7 +1,8 @@
 """The same closed loop in MuJoCo: an independent multibody engine, with friction applied from outside.
 
 Needs the extra `mujoco` (pip install bayesid[mujoco]). The controller, the saturation and the sampling are those of
-`simulate`; bodies, rotors and integration are MuJoCo's.
+`simulate`; bodies, rotors and integration are MuJoCo's. Its soft stops at the joints' position limits act too:
+`simulate` has none, so that a comparison must stay inside the limits.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from bayesid.errors import DesignError, SolverError
 from bayesid.robots import mjcf_text
-from bayesid.simulation.closed_loop import Simulation, _period, _refuse_unstable
+from bayesid.simulation.closed_loop import Simulation, refuse_unstable, sampling_period
 from bayesid.simulation.plant import Plant
 
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
@@ -69,7 +70,7 @@ def simulate_mujoco(
         raise DesignError(f"unknown MuJoCo integrator '{integrator}': choose one of {', '.join(INTEGRATORS)}")
     if np.ndim(plant.inertials) != 2 or plant.coriolis != "exact":
         raise DesignError("simulate_mujoco takes one robot with the exact equations of motion")
-    period = _period(motion)
+    period = sampling_period(motion)
     model = mujoco.MjModel.from_xml_string(
         mjcf_text(plant.robot, plant.inertials, plant.rotor_inertias, timestep=period / steps)
     )
@@ -96,5 +97,5 @@ def simulate_mujoco(
             for _ in range(steps):
                 before(data)
                 mujoco.mj_step(model, data)
-    _refuse_unstable(plant, motion.time, q, qd, qdd, steps)
+    refuse_unstable(plant, motion.time, q, qd, qdd, steps)
     return Simulation(plant.robot, motion.time, q, qd, qdd, torque, q, qd, saturated.astype(bool), motion, steps)
