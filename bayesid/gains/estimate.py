@@ -7,7 +7,7 @@ import numpy as np
 from bayesid.errors import DataError
 from bayesid.gains.gains import Gains
 from bayesid.gains.runs import GainRuns
-from bayesid.gains.solving import METHODS, SWAPPED, GainFit, attenuation, relative
+from bayesid.gains.solving import METHODS, SWAPPED, GainFit, attenuation, relative, still_joints
 from bayesid.regression.covariance import HAC, Covariance
 from bayesid.regression.information import Information, compress
 from bayesid.results import Estimate
@@ -46,6 +46,9 @@ def fit_and_estimate(
 ) -> tuple[GainFit, Estimate]:
     """The fit beside its Estimate, from information already compressed."""
     covariance = HAC() if covariance is None else covariance
+    still = still_joints(runs, information, None if prior is None else np.diag(prior.covariance) == 0)
+    if still:
+        raise DataError(still)
     check_loads(runs, information, covariance)
     fit = METHODS[method](runs, prior, information)
     return fit, estimate_of(fit, runs, information, covariance)

@@ -16,6 +16,8 @@ from bayesid.regression.least_squares import HIGHEST_CONDITION, Fit, scaled_cond
 _ROUNDS = 100
 _LONGEST_STEP = 0.5
 _CONVERGED = 1e-7
+# Standard deviation of the ratio of two joints' gains before any data.
+_LOOSE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +59,13 @@ def relative(runs: GainRuns, information: Information) -> GainFit:
     """Gains relative to one joint's, and everything else relative to that gain: what can be known without a known load.
 
     The apparent masses of the loads are in units of kg per unit of the reference's gain; a load that is known sets the scale.
+    Ratios that the data leave open are held near one, loosely.
     """
     n = len(information.counts)
     reference = int(np.argmax(_load_effect(runs, information)))
     known = np.full(runs.size, np.nan)
     fixed = (np.arange(n) == reference) | (information.counts == 0)
-    gains = Gains(np.ones(n), np.diag(np.where(fixed, 0.0, np.inf)))
+    gains = Gains(np.ones(n), np.diag(np.where(fixed, 0.0, _LOOSE**2)))
     return _likelihood(runs, information, known, gains, np.ones(n), np.zeros(runs.size), "relative")
 
 
@@ -72,6 +75,7 @@ def ml(runs: GainRuns, prior: Gains | None = None, information: Information | No
     `prior`: Gaussian knowledge of gains, for example from a datasheet; variance 0 holds a gain.
     """
     information = compress(runs) if information is None else information
+    _check_scale(runs, prior)
     start = relative(runs, information)
     scale = _scale(runs, start, prior)
     if prior is None:
@@ -87,6 +91,7 @@ def ls(runs: GainRuns, held: Gains | None = None, information: Information | Non
     other columns are fitted; see `attenuation`.
     """
     information = compress(runs) if information is None else information
+    _check_scale(runs, held)
     form = _published(runs, information, held)
     factor, right = form.information.stacked(form.weights)
     condition, weakest, norms = scaled_condition(factor)
@@ -106,6 +111,7 @@ def lmi(runs: GainRuns, held: Gains | None = None, information: Information | No
     from bayesid.inertia import min_eigenvalue, pseudo_inertia
 
     information = compress(runs) if information is None else information
+    _check_scale(runs, held)
     form = _published(runs, information, held)
     model, n = runs.model, runs.model.robot.dof
     factor, right = form.information.stacked(form.weights)
@@ -184,7 +190,7 @@ def tls(runs: GainRuns, held: Gains | None = None, information: Information | No
     stacked = np.concatenate(rows)
     norms = np.linalg.norm(stacked, axis=0)
     if np.any(norms == 0):
-        raise DataError(_still(runs, information) or "a column of the model is never excited: use richer motion")
+        raise DataError(still_joints(runs, information) or "a column of the model is never excited: use richer motion")
     triangle = np.linalg.qr(stacked / norms, mode="r")
     p = runs.size
     noisy = triangle[p:, p:] * norms[p:] / np.sqrt(information.counts)
@@ -229,8 +235,9 @@ def attenuation(runs: GainRuns, information: Information, fit: GainFit) -> np.nd
     factor = form.information.stacked(form.weights)[0]
     n, sigma = len(information.counts), current_noise(information)
     norms = np.linalg.norm(factor, axis=0)
-    inverse = np.linalg.inv(factor / norms)
-    left = norms[:n] ** 2 / np.sum(inverse[:n] ** 2, axis=1)
+    norms = np.where(norms > 0, norms, 1.0)
+    inverse = np.linalg.pinv(factor / norms)
+    left = norms[:n] ** 2 / np.maximum(np.sum(inverse[:n] ** 2, axis=1), 1e-300)
     return np.clip(information.counts * sigma**2 / left, 0.0, 1.0)
 
 
@@ -245,7 +252,7 @@ def _likelihood(runs, information, known, prior, gains, coefficients, method):
     sigma = current_noise(information)
     if not np.any(coefficients[~np.isfinite(known)]):
         coefficients = _coefficients(information, gains, known, sigma)
-    still = _still(runs, information, held)
+    still = still_joints(runs, information, held)
     if still:
         raise DataError(still)
     moved = np.inf
@@ -336,12 +343,7 @@ def _published(runs, information, held):
     variance = np.full(n, np.inf) if held is None else np.diag(held.covariance)
     if np.any((variance > 0) & np.isfinite(variance)):
         raise DataError("the published linear forms take no prior on a gain: hold it with --hold, or use --method ml")
-    if not np.isfinite(known).any() and not np.any(variance == 0):
-        raise DataError("nothing sets the scale of the gains: give the payload's mass, or hold a gain")
     fixed = variance == 0
-    still = _still(runs, information, fixed)
-    if still:
-        raise DataError(still)
     free = np.concatenate([~fixed, ~np.isfinite(known)])
     maps = np.zeros((n, p + 1, n + p + 1))
     for j in range(n):
@@ -398,6 +400,11 @@ def _prior_rows(prior, held):
     return root, root[:, at] @ prior.mean[at]
 
 
+def _check_scale(runs, held):
+    if all(load.mass is None for load in runs.loads) and (held is None or not held.known.any()):
+        raise DataError("nothing sets the scale of the gains: give the payload's mass, or what is known of a gain")
+
+
 def _scale(runs, start, prior):
     """Gain of the reference joint: from loads of known mass, else from what is known of gains."""
     masses = [(load.mass, start.coefficients[runs.load_columns(i)][0]) for i, load in enumerate(runs.loads) if load.mass]
@@ -406,8 +413,6 @@ def _scale(runs, start, prior):
         if scale <= 0:
             raise DataError(SWAPPED)
         return scale
-    if prior is None or not prior.known.any():
-        raise DataError("nothing sets the scale of the gains: give the payload's mass, or a prior on a gain")
     return float(np.median(prior.mean[prior.known] / start.gains[prior.known]))
 
 
@@ -438,7 +443,8 @@ def _unit(columns):
     return columns / np.where(norms > 0, norms, 1.0)
 
 
-def _still(runs, information, held=None):
+def still_joints(runs: GainRuns, information: Information, held=None) -> str:
+    """What to say of joints that do not move and whose gain is not `held` (n,); empty when there are none."""
     held = np.zeros(len(information.counts), bool) if held is None else held
     still = [runs.model.robot.joint_names[j] for j in np.flatnonzero((information.counts == 0) & ~held)]
     if not still:
