@@ -203,10 +203,7 @@ def _refuse_singular(robot, time, q, margins, least, branch):
         text = "leaves the workspace"
     else:
         worst = int(np.argmin(margins[k]))
-        text = (
-            f"comes too close to the {SINGULARITIES[worst]} singularity "
-            f"(margin {margins[k, worst]:.2g}, {least:.2g} wanted)"
-        )
+        text = f"comes too close to the {SINGULARITIES[worst]} singularity (margin {margins[k, worst]:.2g}, {least:.2g} wanted)"
     raise DesignError(
         f"the path {text} near t = {time[k]:.4g} s on branch {BRANCHES[branch]} of robot '{robot.name}': "
         "move the path, or start on another branch"

@@ -47,9 +47,7 @@ def chain_bias(robot: Robot, q, qd, frame: Frame):
     zero = np.zeros((len(axes), 3))
     w, wd, v, a = ([None] * robot.dof for _ in range(4))
     for i, parent in enumerate(robot.parents):
-        w0, wd0, v0, a0, o0 = (
-            (w[parent], wd[parent], v[parent], a[parent], origins[:, parent]) if parent >= 0 else (zero,) * 5
-        )
+        w0, wd0, v0, a0, o0 = (w[parent], wd[parent], v[parent], a[parent], origins[:, parent]) if parent >= 0 else (zero,) * 5
         arm, rate = origins[:, i] - o0, axes[:, i] * qd[:, i, None]
         v[i] = v0 + np.cross(w0, arm)
         a[i] = a0 + np.cross(wd0, arm) + np.cross(w0, np.cross(w0, arm))

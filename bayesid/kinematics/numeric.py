@@ -44,12 +44,8 @@ def damped_least_squares(
     robot.frame(frame)
     start = jnp.asarray(start, float)
     if start.shape != (robot.dof,):
-        raise DesignError(
-            f"the start of an inverse kinematics of '{robot.name}' needs {robot.dof} numbers, got {start.shape}"
-        )
-    return _solve(
-        robot, frame, max_iterations, jnp.asarray(rotation, float), jnp.asarray(position, float), start, tolerance
-    )
+        raise DesignError(f"the start of an inverse kinematics of '{robot.name}' needs {robot.dof} numbers, got {start.shape}")
+    return _solve(robot, frame, max_iterations, jnp.asarray(rotation, float), jnp.asarray(position, float), start, tolerance)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -98,9 +94,7 @@ def pose_error(rotation, position, target_rotation, target_position):
 
 def rotation_vector(rotation):
     """Rotation vector (3,) of a rotation matrix, angle below pi; smooth at the identity."""
-    axis = 0.5 * jnp.stack(
-        [rotation[2, 1] - rotation[1, 2], rotation[0, 2] - rotation[2, 0], rotation[1, 0] - rotation[0, 1]]
-    )
+    axis = 0.5 * jnp.stack([rotation[2, 1] - rotation[1, 2], rotation[0, 2] - rotation[2, 0], rotation[1, 0] - rotation[0, 1]])
     sine2 = axis @ axis
     cosine = 0.5 * (jnp.trace(rotation) - 1.0)
     small = sine2 < 1e-12

@@ -92,9 +92,7 @@ def ur_arm(robot: Robot, frame: str | None = None) -> UrArm:
     fore = _across(positions[3] - positions[2], z)
     a2, a3 = np.linalg.norm(upper), np.linalg.norm(fore)
     if min(a2, a3) < 1e-9:
-        raise RobotError(
-            f"robot '{robot.name}' has no closed-form inverse kinematics: two of its parallel axes coincide"
-        )
+        raise RobotError(f"robot '{robot.name}' has no closed-form inverse kinematics: two of its parallel axes coincide")
     x2, x3 = upper / a2, fore / a3
     x4, x5 = np.cross(z, w[4]), np.cross(w[5], w[4])
     offsets = (0.0, _angle(x1, x2, z), _angle(x2, x3, z), _angle(x3, x4, z), _angle(x4, x5, w[4]), 0.0)
@@ -179,9 +177,7 @@ def _solve(arm: UrArm, rotation, position) -> UrSolutions:
     theta = [jnp.broadcast_to(x, shape).reshape(8, -1) for x in (q1, q2, q3, q234 - q2 - q3, q5, q6)]
     q = (jnp.stack(theta, 1) - np.array(arm.offsets)[:, None]) * np.array(arm.signs)[:, None]
     q = q - 2 * np.pi * jnp.ceil((q - np.pi) / (2 * np.pi))
-    margins = jnp.stack(
-        [jnp.broadcast_to(x, shape).reshape(8, -1) for x in (shoulder_margin, elbow_margin, wrist_margin)], 1
-    )
+    margins = jnp.stack([jnp.broadcast_to(x, shape).reshape(8, -1) for x in (shoulder_margin, elbow_margin, wrist_margin)], 1)
     valid = (margins[:, :2] >= -_ROUNDING).all(1)
     q = jnp.where(valid[:, None], q, jnp.nan)
     return UrSolutions(
@@ -203,9 +199,7 @@ def explain_reach(solutions: UrSolutions, tolerance: float = 1e-8) -> list[str]:
             if (margin[:, 0] < -_ROUNDING).all():
                 words.append("unreachable: the wrist is too close to axis 1 (inside the shoulder offset)")
             else:
-                words.append(
-                    "unreachable: the wrist is too far from, or too close to, the shoulder for the arm's length"
-                )
+                words.append("unreachable: the wrist is too far from, or too close to, the shoulder for the arm's length")
         else:
             near = [name for name, m in zip(SINGULARITIES, margin[ok].T, strict=True) if (m < tolerance).any()]
             words.append("singular: " + ", ".join(near) if near else "regular")
@@ -217,14 +211,9 @@ def require_reachable(robot: Robot, solutions: UrSolutions) -> None:
     missing = np.flatnonzero(~np.asarray(solutions.valid).reshape(-1, 8).any(1))
     if missing.size:
         flat = UrSolutions(
-            *(
-                np.asarray(part).reshape(-1, *part.shape[-k:])[missing[:1]]
-                for part, k in zip(solutions, (2, 1, 2), strict=True)
-            )
+            *(np.asarray(part).reshape(-1, *part.shape[-k:])[missing[:1]] for part, k in zip(solutions, (2, 1, 2), strict=True))
         )
-        raise DesignError(
-            f"robot '{robot.name}', pose {missing[0]}: {explain_reach(flat)[0]}; move it into the workspace"
-        )
+        raise DesignError(f"robot '{robot.name}', pose {missing[0]}: {explain_reach(flat)[0]}; move it into the workspace")
 
 
 def nearest_turn(q, reference):
