@@ -16,7 +16,7 @@ def _figure(rows, columns, width, height):
     figure.subplots_adjust(
         left=0.95 / width, right=1 - 0.1 / width, bottom=0.5 / height, top=1 - 0.6 / height, hspace=0.25, wspace=0.13
     )
-    return figure.subplots(rows, columns, squeeze=False)
+    return figure.subplots(rows, columns, sharex="col", squeeze=False)
 
 
 def torque_figure(time, measured, prediction, joint_names, units=None, title=""):
