@@ -27,8 +27,8 @@ class Prepared:
 def follow(recipe: dict, *, seed=None, motion: str = "trajectory") -> Prepared:
     """Make the log of a recipe (see `bayesid.logs.registry.recipe`).
 
-    `seed` replaces the recipe's own; `motion` "reversed" swaps the order of the harmonics, which gives a second motion of
-    the same robot for validation.
+    `seed` replaces the recipe's own; `motion` "reversed" swaps the order of the harmonics, which gives a second
+    motion of the same robot for validation.
     """
     robot = load_robot(recipe["robot"])
     parts = recipe["recipe"]
