@@ -18,20 +18,27 @@ from bayesid.cli.options import (
     whole,
 )
 
+LAWS = "none, viscous, coulomb, coulomb-offset, asymmetric, stribeck"
+EPILOG = """example:
+  bayesid identify run.csv --robot ur10e --schema my_schema.toml --validate other.csv --out result"""
+
 
 def add_arguments(parser):
+    parser.epilog = EPILOG
     parser.add_argument("logs", nargs="+", metavar="LOG", help="log file, with its window if wanted: run.csv@635:3510")
     add_log_options(parser)
     group = parser.add_argument_group("estimation")
     group.add_argument(
         "--validate", action="append", default=[], metavar="LOG", help="held-out log to judge the result on (may be repeated)"
     )
-    group.add_argument("--method", choices=METHODS, default="lmi", help="estimator (default lmi: physically consistent)")
     group.add_argument(
-        "--covariance", choices=COVARIANCES, default="hac", help="what intervals assume of the residuals (default hac)"
+        "--method", choices=METHODS, default="lmi", help="lmi (default): physically consistent; others: base parameters"
     )
-    group.add_argument("--friction", default="coulomb-offset", metavar="LAW", help="friction law (default coulomb-offset)")
-    group.add_argument("--no-rotor", action="store_true", help="no rotor inertias: they are part of the links")
+    group.add_argument(
+        "--covariance", choices=COVARIANCES, default="hac", help="of the residuals; hac (default) allows for autocorrelation"
+    )
+    group.add_argument("--friction", default="coulomb-offset", metavar="LAW", help=f"one of {LAWS} (default coulomb-offset)")
+    group.add_argument("--no-rotor", action="store_true", help="leave rotor inertias out: they count as part of the links")
     group.add_argument(
         "--mass-bounds",
         action="append",

@@ -43,7 +43,7 @@ def main(argv=None) -> int:
     module = importlib.import_module(COMMANDS[argv[0]][0])
     command = Parser(
         prog=f"bayesid {argv[0]}",
-        description=COMMANDS[argv[0]][1].capitalize() + ".",
+        description=COMMANDS[argv[0]][1][0].upper() + COMMANDS[argv[0]][1][1:] + ".",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(command)
@@ -52,13 +52,16 @@ def main(argv=None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         _check_output(argv[0], args)
-        return module.run(args)
+        status = module.run(args)
+        sys.stdout.flush()
+        return status
     except BayesidError as error:
         print(f"bayesid {argv[0]}: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
+        # As a shell reports a program that SIGPIPE ended: 1 would say that a goal was missed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 141
     except KeyboardInterrupt:
         print(f"bayesid {argv[0]}: interrupted, nothing written", file=sys.stderr)
         return 130

@@ -58,7 +58,7 @@ def add_common(parser, *, out: bool = True) -> None:
         group.add_argument("--out", type=path_name, metavar="DIR", help="folder for the results, written whole or not at all")
     group.add_argument("--json", action="store_true", help="print the result document on standard output, nothing else")
     group.add_argument("--seed", type=whole, default=0, metavar="N", help="seed of everything random (default 0)")
-    group.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    group.add_argument("--quiet", action="store_true", help="neither progress nor warnings on standard error")
 
 
 def add_log_options(parser, *, robot: bool = True) -> None:
@@ -77,7 +77,7 @@ def add_log_options(parser, *, robot: bool = True) -> None:
     group.add_argument(
         "--cutoff", type=positive, metavar="HZ", help="cutoff of the low-pass filter (default: from the motion, 8 to 20 Hz)"
     )
-    group.add_argument("--drop-bad-rows", action="store_true", help="read a log with corrupt rows and say what was dropped")
+    group.add_argument("--drop-bad-rows", action="store_true", help="leave corrupt rows out and say which")
 
 
 def from_registry(name: str) -> str:

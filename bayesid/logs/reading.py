@@ -18,6 +18,8 @@ from bayesid.logs.tables import JoinedTable, open_table
 # No position, speed, current, torque or temperature of a robot comes near it, while corrupt floats usually pass it.
 IMPLAUSIBLE = 1e6
 IMPLAUSIBLE_RAW = 1e12
+# Seconds; stamps counted from 1970 are near 2e9.
+IMPLAUSIBLE_TIME = 1e11
 MEND = "mend the file, read another window, or drop such rows with --drop-bad-rows"
 
 
@@ -189,8 +191,9 @@ class _Source:
         for name, found in self.channels.items():
             for c in found:
                 self._bound[self._position_of[c]] = IMPLAUSIBLE_RAW if raw and name == "current" else IMPLAUSIBLE
+        unit = 1.0 / schema.rate if schema.time_unit == "sample" else UNITS["time"][schema.time_unit]
         for c in self.time_columns:
-            self._bound[self._position_of[c]] = np.inf
+            self._bound[self._position_of[c]] = IMPLAUSIBLE_TIME / unit
 
     def _find(self, channel: str, columns: Columns) -> list[int] | None:
         if columns.numbers:

@@ -172,7 +172,10 @@ def _weighted(observations, information):
             return beta, noise
     if np.max(np.abs(noise / last - 1.0)) < 1e-3:
         return beta, noise
-    raise SolverError("the weights of the joints do not settle: a joint is fitted without any residual; use --method ols")
+    raise SolverError(
+        "the weights of the joints do not settle: a joint is fitted without any residual; use a longer "
+        "log, or --method ols for data without noise"
+    )
 
 
 def _noise(information, beta):
