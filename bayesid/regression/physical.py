@@ -93,7 +93,7 @@ class PhysicalProgram:
 
     def _solved(self, cp):
         """Status of the solver; what its own scaling of the data keeps from converging is tried once more without it."""
-        for settings in ({}, {"equilibrate_enable": False, "max_iter": 1000}):
+        for settings in ({}, {"warm_start": False, "equilibrate_enable": False, "max_iter": 1000}):
             try:
                 with warnings.catch_warnings():
                     # Reduced accuracy is judged by the caller, by the consistency of what was found.
