@@ -104,7 +104,7 @@ def run(args):
 
 def finish(args, found, data, progress, extra=None):
     """Print and write an identification; the exit status."""
-    from bayesid.report.identification import fit_table, identification_document, identification_files, summary_lines
+    from bayesid.regression.reporting import fit_table, identification_document, identification_files, summary_lines
     from bayesid.results import json_text, write_folder
 
     document = {**identification_document(found, data, {}), **(extra or {})}

@@ -32,8 +32,8 @@ def run(args):
 
     import bayesid
     from bayesid.errors import ResultError
+    from bayesid.regression.reporting import rms_head
     from bayesid.report import html_page, residual_figure, table_section, text_section, torque_figure
-    from bayesid.report.identification import rms_head
     from bayesid.report.page import figure_section, png
     from bayesid.results import RESULT_SCHEMA, Estimate, json_text, write_folder
 
