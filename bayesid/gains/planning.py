@@ -17,6 +17,8 @@ from bayesid.signals import Samples
 
 # Seconds over which residuals of rigid-body fits stay correlated.
 _CORRELATED = 3.0
+# Part of a current's spread that nominal torques must explain before a gain is read from them.
+_FOLLOWS = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ def nominal_gains(model: Model, run: Samples) -> np.ndarray:
         scale = np.linalg.norm(columns, axis=0)
         scale = np.where(scale > 0, scale, 1.0)
         slope = (np.linalg.lstsq(columns / scale, run.effort[:, j], rcond=None)[0] / scale)[0]
-        if scale[0] > 0 and slope > 0:
+        if slope > 0 and slope * torque[:, j].std() > _FOLLOWS * run.effort[:, j].std():
             out[j] = 1.0 / slope
     if not np.isfinite(out).any():
         raise DataError("no joint's current follows the nominal torques: give gains to assume with --assume K1,K2,...")

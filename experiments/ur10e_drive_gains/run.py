@@ -1,6 +1,6 @@
 """Drive gains of the UR10e recordings: published, each method here, and the controller's constants that no method uses.
 
-    python experiments/ur10e_drive_gains/run.py [real] [simulation] [kinova]
+    python experiments/ur10e_drive_gains/run.py [real] [payload] [simulation] [kinova]
 
 Recordings are read from BAYESID_DATA (default: the folder shared/datasets beside the checkout). Writes results.json and one
 Markdown file per part beside this script.
@@ -25,7 +25,7 @@ from bayesid.gains.estimate import estimate_of
 from bayesid.gains.solving import ls, ml
 from bayesid.logs import read_log
 from bayesid.models import Model
-from bayesid.regression import HAC, Information
+from bayesid.regression import HAC, Information, compress
 from bayesid.regression.observations import Chunk
 from bayesid.robots import load_robot
 from bayesid.signals import Samples, samples_from_log
@@ -126,36 +126,36 @@ def real():
         first = next(e for n, e in estimates.items() if n.startswith("ml") and n.endswith(tail))
         second = next(e for n, e in estimates.items() if tail in n and n.endswith("pair"))
         agreement[tail] = ((first.mean - second.mean)[:6] / np.hypot(first.std, second.std)[:6]).tolist()
-    masses = weigh(january, estimates)
-    return {"rows": rows, "agreement_z": agreement, "payload": masses}
+    return {"rows": rows, "agreement_z": agreement}
 
 
-def weigh(unloaded, estimates):
-    """Mass of the load in a recording that no gain was estimated from, beside unloaded recordings."""
-    out = []
-    other = house(OTHER)
-    for name in ("ml (default)", "ml, with load friction", "ls"):
-        for unloaded_name, run in (("2020-01-31", unloaded[0]), ("14 harmonics", house(FREE))):
-            for load_friction in (False, True):
-                model = Model(load_robot("ur10e"), gain_friction("sublinear"))
-                runs = GainRuns(model, (run, other), (None, 0), (Load(),))
-                gains = Gains.of(estimates[name])
-                if load_friction:
-                    runs = with_load_friction(runs, gains, rounds=1)
-                held = Gains(gains.mean, np.zeros_like(gains.covariance)) if name == "ls" else gains
-                estimate = estimate_gains(runs, prior=held)
-                mass, std = estimate["payload.m"]
-                out.append(
-                    {
-                        "gains": name,
-                        "unloaded": unloaded_name,
-                        "load_friction": load_friction,
-                        "mass_kg": mass,
-                        "std_kg": std,
-                        "error_percent": 100 * (mass / OTHER_MASS - 1),
-                    }
-                )
-                print(out[-1], flush=True)
+def payload():
+    """Mass of the load in a recording that no gain was estimated from, gains held, their covariance carried over."""
+    new = tuple(map(house, (FREE, LOADED)))
+    other, out = house(OTHER), []
+    unloaded = {
+        "2020-01-31": house(FREE_31),
+        "2020-02-19, 14 harmonics": new[0],
+        "2019-12-23": house("ur-19_12_23_free.csv@1:2036"),
+    }
+    model = Model(load_robot("ur10e"), gain_friction("sublinear"))
+    for method, source in (("ml (default)", pair(new)), ("ls", pair(new, "coulomb-offset", shared=True))):
+        gains = Gains.of(estimate_gains(source, method.split()[0]))
+        for name, run in unloaded.items():
+            runs = GainRuns(model, (run, other), (None, 0), (Load(),))
+            information, at = compress(runs), runs.size - 10
+
+            def mass(mean, runs=runs, information=information, at=at):
+                return ml(runs, Gains(mean, np.zeros((6, 6))), information).coefficients[at]
+
+            held = Gains(gains.mean, np.zeros((6, 6)))
+            found, std = estimate_of(ml(runs, held, information), runs, information, HAC())["payload.m"]
+            steps = 1e-3 * np.diag(gains.mean)
+            slope = np.array([(mass(gains.mean + s) - mass(gains.mean - s)) / (2 * s.max()) for s in steps])
+            std = float(np.sqrt(std**2 + slope @ gains.covariance @ slope))
+            out.append({"gains": method, "unloaded": name, "mass_kg": found, "std_kg": std})
+            out[-1]["error_percent"] = 100 * (found / OTHER_MASS - 1)
+            print(out[-1], flush=True)
     return out
 
 
@@ -298,12 +298,12 @@ def markdown(part, result):
         text += [""] + [f"- {e['name']}, {j}: {w}" for e in result["rows"] for j, w in e["undetermined"].items()]
         text += ["", "Difference of the two pairs in standard deviations, joints 1 to 6:", ""]
         text += [f"- ml, {k}: {', '.join(f'{z:.2f}' for z in v)}" for k, v in result["agreement_z"].items()]
-        text += ["", f"Mass of the load in `{OTHER}`, weighed {OTHER_MASS} kg:", ""]
-        text += ["| gains from | unloaded run | load friction | mass [kg] | error |", "|---|---|---|---|---|"]
+    elif part == "payload":
+        text += [f"Mass of the load in `{OTHER}`, weighed {OTHER_MASS} kg, with the gains of the 14-harmonic pair.", ""]
+        text += ["| gains by | unloaded run | mass [kg] | error |", "|---|---|---|---|"]
         text += [
-            f"| {m['gains']} | {m['unloaded']} | {'yes' if m['load_friction'] else 'no'} "
-            f"| {m['mass_kg']:.3f} +- {m['std_kg']:.3f} | {m['error_percent']:+.1f} % |"
-            for m in result["payload"]
+            f"| {m['gains']} | {m['unloaded']} | {m['mass_kg']:.3f} +- {m['std_kg']:.3f} | {m['error_percent']:+.1f} % |"
+            for m in result
         ]
     elif part == "simulation":
         text += [f"{result['draws']} draws of AR(1) current noise, 0.9 per 20 ms sample, UR10e, two runs of 30 s.", ""]
@@ -326,11 +326,12 @@ def markdown(part, result):
 
 
 def main():
-    parts = sys.argv[1:] or ["real", "simulation", "kinova"]
+    parts = sys.argv[1:] or ["real", "payload", "simulation", "kinova"]
     file = HERE / "results.json"
-    results = json.loads(file.read_text()) if file.exists() else {}
     for part in parts:
-        results[part] = {"real": real, "simulation": simulation, "kinova": kinova}[part]()
+        found = {"real": real, "payload": payload, "simulation": simulation, "kinova": kinova}[part]()
+        results = json.loads(file.read_text()) if file.exists() else {}
+        results[part] = found
         (HERE / f"{part}.md").write_text(markdown(part, results[part]))
         file.write_text(json.dumps(results, indent=1).replace("NaN", "null"))
 
