@@ -24,6 +24,7 @@ from bayesid.errors import DataError
 from bayesid.inertia import transform
 from bayesid.models import Model
 from bayesid.payload.parameters import NAMES, payload_estimate
+from bayesid.regression.covariance import ScoreBlocks, flat_top
 from bayesid.results import Estimate
 from bayesid.robots import Robot
 from bayesid.signals import Samples
@@ -225,27 +226,40 @@ def _fit(parts, efforts, used, prior, centre, lags) -> _Fit:
             flat = (part * (use * weights)[:, :, None]).reshape(-1, part.shape[2])
             normal += flat.T @ flat
             right = right + flat.T @ (effort * use * weights).reshape(-1)
-        inverse = _inverse(normal)
-        mean = inverse @ right
+        root = _inverse_root(normal)
+        mean = root @ (root.T @ right)
         residuals = [effort - part @ mean for part, effort in zip(parts, efforts)]
         count = sum(use.sum(0) for use in used)
         rms = np.sqrt(sum((r**2 * use).sum(0) for r, use in zip(residuals, used)) / np.maximum(count, 1))
-        weights = 1.0 / np.maximum(rms, 1e-12)
-    middle = prior.copy()
+        last, weights = weights, 1.0 / np.maximum(rms, 1e-12)
+    middle = _score_covariance(parts, residuals, used, last, root, lags) + root.T @ prior @ root
+    covariance = root @ middle @ root.T
+    return _Fit(mean, 0.5 * (covariance + covariance.T), root @ root.T, last, rms, parts, used)
+
+
+def _score_covariance(parts, residuals, used, weights, root, lags):
+    """Flat-top Newey-West covariance of the scores with leverage correction, in the coordinates of `root`; see HAC."""
+    size = max(1, lags // 3)
+    sums, normals, starts = [], [], []
     for part, residual, use in zip(parts, residuals, used):
-        scores = np.einsum("kjp,kj->kp", part, use * weights**2 * residual)
-        if 4 * lags > len(scores):
-            raise DataError(f"{len(scores)} windows are too few for an uncertainty over {lags} lags: use a longer run")
-        middle += scores.T @ scores
-        for lag in range(1, lags + 1):
-            gamma = scores[lag:].T @ scores[:-lag]
-            middle += (1.0 - lag / (lags + 1.0)) * (gamma + gamma.T)
-    covariance = inverse @ middle @ inverse
-    return _Fit(mean, 0.5 * (covariance + covariance.T), inverse, weights, rms, parts, used)
+        rows = part * (use * weights)[:, :, None] @ root
+        scores = np.einsum("kjp,kj->kp", rows, use * weights * residual)
+        blocks = len(rows) // size
+        if blocks < 20:
+            raise DataError(f"{len(rows)} windows are too few for an uncertainty over {lags} lags: use a longer run")
+        for k in range(blocks):
+            rows_of = slice(k * size, (k + 1) * size if k + 1 < blocks else len(rows))
+            flat = rows[rows_of].reshape(-1, root.shape[1])
+            sums.append(scores[rows_of].sum(axis=0))
+            normals.append(flat.T @ flat)
+            starts.append(k == 0)
+    count, coordinates = sum(map(len, parts)), np.eye(root.shape[1])
+    blocks = ScoreBlocks(size, np.array(sums), np.array(normals), np.array(starts), np.ones((2, 1)), coordinates, count)
+    return flat_top(blocks, max(1, round(lags / size)))
 
 
-def _inverse(normal):
-    """Inverse of a normal matrix, after scaling its diagonal to one; directions without data stay at zero."""
+def _inverse_root(normal):
+    """Root (p, r) of the inverse of a normal matrix, its diagonal scaled to one first; directions without data are left out."""
     scale = np.sqrt(np.clip(np.diag(normal), 1e-300, None))
     scale[np.diag(normal) <= 0] = 1.0
     values, vectors = np.linalg.eigh(normal / np.outer(scale, scale))
@@ -254,7 +268,7 @@ def _inverse(normal):
     if np.abs(lost[-10:]).max(initial=0.0) > 0.1:
         names = [NAMES[i] for i in np.flatnonzero(np.abs(lost[-10:]).max(axis=1) > 0.1)]
         raise DataError(f"this motion does not determine {', '.join(names)}: move more joints, the wrist ones too")
-    return (vectors[:, keep] / values[keep]) @ vectors[:, keep].T / np.outer(scale, scale)
+    return vectors[:, keep] / np.sqrt(values[keep]) / scale[:, None]
 
 
 def _payload(fit, covariance, description, model, frame, lags, windows, method):
@@ -264,7 +278,7 @@ def _payload(fit, covariance, description, model, frame, lags, windows, method):
         covariance[at, at],
         method=method,
         covariance_method=description,
-        dof=max(1.5 * windows / lags, 1.0),
+        dof=max(0.75 * windows / lags, 1.0),
         meta={
             "frame": frame or model.robot.link_names[-1],
             "residual_rms": fit.rms.tolist(),

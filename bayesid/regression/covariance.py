@@ -84,7 +84,7 @@ class HAC:
                 f"the residuals stay correlated over {width * scores.length} of {fit.observations.count} samples: too few "
                 "independent data for an uncertainty; use a longer log"
             )
-        middle = _flat_top(scores, width)
+        middle = flat_top(scores, width)
         used = width * scores.length
         description = {"method": "hac", "lags": int(used), "automatic": self.lags is None}
         return CovarianceResult(scores.sandwich(middle), 0.75 * fit.observations.count / used, description)
@@ -252,7 +252,7 @@ def score_blocks(fit: Fit, length: int | None) -> ScoreBlocks:
     )
 
 
-def _flat_top(scores: ScoreBlocks, width: int):
+def flat_top(scores: ScoreBlocks, width: int):
     """Bartlett's kernel of `width` blocks plus the positive part of what cancels its first-order bias.
 
     The positive part is taken in the coordinates of the scores, where the normal matrix is the identity: it does not depend

@@ -75,15 +75,21 @@ def study(read, tell=print):
     model = Model(load_robot("ur10e"))
     rows = []
     for case, unloaded, loaded, weighed, _ in CASES:
-        rows.append(row(case, "controller gains", weighed, payload_from_torques(model, read(unloaded), read(loaded), gains=CONTROLLER)))
+        rows.append(
+            row(case, "controller gains", weighed, payload_from_torques(model, read(unloaded), read(loaded), gains=CONTROLLER))
+        )
         tell(rows[-1])
     case, unloaded, loaded, weighed, _ = CASES[0]
     pair = read(unloaded), read(loaded)
-    rows.append(row(case, "controller gains, difference of two runs", weighed, payload_from_difference(model, *pair, gains=CONTROLLER)))
+    rows.append(
+        row(case, "controller gains, difference of two runs", weighed, payload_from_difference(model, *pair, gains=CONTROLLER))
+    )
     tell(rows[-1])
     gains = estimated_gains(read)
     for case, unloaded, loaded, weighed, _ in (CASES[0], CASES[2]):
-        rows.append(row(case, "estimated gains", weighed, payload_from_torques(model, read(unloaded), read(loaded), gains=gains)))
+        rows.append(
+            row(case, "estimated gains", weighed, payload_from_torques(model, read(unloaded), read(loaded), gains=gains))
+        )
         tell(rows[-1])
     return rows
 
@@ -91,12 +97,16 @@ def study(read, tell=print):
 def markdown(rows, command, date):
     """The table as text."""
     lines = ["# Weighed payloads of a UR10e from its motor currents", "", f"`{command}`, {date}.", ""]
-    lines += ["| recording | method | weighed | estimate | 95 % interval | error | covers | centre of mass |", "|---|---|---|---|---|---|---|---|"]
+    lines += [
+        "| recording | method | weighed | estimate | 95 % interval | error | covers | centre of mass |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for r in rows:
         com = ", ".join(f"{x:.3f}" for x in r["com_m"])
         low, high = r["interval95_kg"]
         lines.append(
-            f"| {r['recording']} | {r['method']} | {r['weighed_kg']} kg | {r['estimate_kg']:.3f} kg | {low:.3f} to {high:.3f} | "
+            f"| {r['recording']} | {r['method']} | {r['weighed_kg']} kg | {r['estimate_kg']:.3f} kg | "
+            f"{low:.3f} to {high:.3f} | "
             f"{r['error_percent']:+.1f} % | {'yes' if r['covers'] else 'no'} | ({com}) m |"
         )
     lines += ["", "The centre of mass is in the last link's frame; it was not measured."]
@@ -108,7 +118,9 @@ def main(argv=None):
     parser.add_argument("--data", default=os.environ.get("BAYESID_DATA", "."))
     parser.add_argument("--out", default=str(Path(__file__).parent))
     args = parser.parse_args(argv)
-    rows = study(Recordings(args.data), tell=lambda r: print(r["recording"], r["method"], r["estimate_kg"], file=sys.stderr, flush=True))
+    rows = study(
+        Recordings(args.data), tell=lambda r: print(r["recording"], r["method"], r["estimate_kg"], file=sys.stderr, flush=True)
+    )
     date, command = datetime.date.today().isoformat(), "python experiments/payload_momentum/ur10e.py"
     out = Path(args.out)
     (out / "ur10e.json").write_text(json.dumps({"command": command, "date": date, "rows": rows}, indent=1), encoding="utf-8")

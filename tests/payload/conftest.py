@@ -9,7 +9,11 @@ import pytest
 from bayesid.payload import SensorNoise, WrenchRecord, from_com
 
 STUDY = Path(__file__).resolve().parents[2] / "experiments" / "payload_momentum"
-OBJECT = (8.12, np.array([0.262, -0.114, 0.032]), np.array([[0.239, 0.014, -0.023], [0.014, 0.293, 0.086], [-0.023, 0.086, 0.303]]))
+OBJECT = (
+    8.12,
+    np.array([0.262, -0.114, 0.032]),
+    np.array([[0.239, 0.014, -0.023], [0.014, 0.293, 0.086], [-0.023, 0.086, 0.303]]),
+)
 TRUTH = np.concatenate([[OBJECT[0]], OBJECT[1], OBJECT[2][np.triu_indices(3)]])
 NOISE = {
     "low": SensorNoise(0.25e-3, 50e-3, 2.5e-3),

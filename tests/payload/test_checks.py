@@ -69,11 +69,14 @@ def test_gaps_in_time(noisy):
         joint_estimate(record.select(rows))
 
 
-@pytest.mark.parametrize(("name", "value", "words"), [
-    ("time", np.zeros(50), "time does not increase from sample 1 to 2"),
-    ("velocity", np.full((50, 3), np.nan), "velocity is not finite at sample 1"),
-    ("rotation", 2 * np.tile(np.eye(3), (50, 1, 1)), "not orthonormal"),
-])
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("time", np.zeros(50), "time does not increase from sample 1 to 2"),
+        ("velocity", np.full((50, 3), np.nan), "velocity is not finite at sample 1"),
+        ("rotation", 2 * np.tile(np.eye(3), (50, 1, 1)), "not orthonormal"),
+    ],
+)
 def test_impossible_motions(name, value, words):
     good = {"time": np.arange(50) / 100, "rotation": np.tile(np.eye(3), (50, 1, 1)), "velocity": np.zeros((50, 3))}
     with pytest.raises(DataError, match=words):

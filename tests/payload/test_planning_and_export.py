@@ -162,7 +162,12 @@ def test_the_command_estimates_and_exports(capsys, tmp_path):
     assert low - 0.02 < 8.12 < high + 0.02
     assert json.loads(text)["physical"]["consistent"]
     assert {p.name for p in out.iterdir()} == {
-        "result.json", "estimate.json", "payload.script", "franka_load.json", "payload.png", "convergence.png"
+        "result.json",
+        "estimate.json",
+        "payload.script",
+        "franka_load.json",
+        "payload.png",
+        "convergence.png",
     }
 
 

@@ -45,7 +45,9 @@ def test_closed_form_simulation_agrees_with_mujoco(ideal, truth, robot):
         np.testing.assert_allclose(mine, theirs, atol=1e-9)
 
 
-@pytest.mark.parametrize("estimator", [joint_estimate, momentum_estimate, least_squares, total_least_squares, recursive_least_squares])
+@pytest.mark.parametrize(
+    "estimator", [joint_estimate, momentum_estimate, least_squares, total_least_squares, recursive_least_squares]
+)
 def test_estimators_find_the_object_without_noise(ideal, estimator, about):
     motion, force, moment, rate = ideal
     found = about_com(estimator(WrenchRecord(motion, force, moment, rate), SensorNoise(1e-6, 1e-4, 1e-5)))
@@ -154,7 +156,9 @@ def test_rz_of_object_1_within_three_permille_where_6_percent_is_reported(draws,
 
 def test_covariance_about_the_centre_of_mass_follows_the_jacobian(truth):
     step = 1e-6
-    numeric = np.stack([(np.asarray(to_com(truth + step * e)) - np.asarray(to_com(truth - step * e))) / (2 * step) for e in np.eye(10)], 1)
+    numeric = np.stack(
+        [(np.asarray(to_com(truth + step * e)) - np.asarray(to_com(truth - step * e))) / (2 * step) for e in np.eye(10)], 1
+    )
     np.testing.assert_allclose(np.asarray(com_jacobian(truth)), numeric, atol=1e-8)
 
 
