@@ -368,6 +368,7 @@ def _execution(found):
 
     verdict = "executed as designed" if found.as_designed else "NOT executed as designed"
     yield f"{verdict}: starts at {found.start:.3f} s of the log, which holds {100 * found.covered:.1f} % of the motion"
+    yield f"played at {found.speed:.4f} of its speed"
     rows = [
         (name, f"{a:.5f}", f"{b:.5f}", f"{100 * c:.2f}")
         for name, a, b, c in zip(found.joint_names, found.position_rms, found.position_max, found.relative)

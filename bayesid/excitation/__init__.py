@@ -2,7 +2,7 @@
 
 from bayesid.excitation.animation import animation_html, write_animation
 from bayesid.excitation.certificate import Certificate, certify
-from bayesid.excitation.check import Execution, check_execution, find_start
+from bayesid.excitation.check import Execution, check_execution, find_timing
 from bayesid.excitation.constraints import SelfCollision, ToolBox, TorqueLimit, Wall
 from bayesid.excitation.design import Progress, achieved, design, random_motion
 from bayesid.excitation.evaluation import information, information_at
@@ -51,7 +51,7 @@ __all__ = [
     "certify",
     "check_execution",
     "design",
-    "find_start",
+    "find_timing",
     "information",
     "information_at",
     "random_motion",

@@ -35,6 +35,7 @@ def animation_html(excitation: Excitation, robot=None, floor: float | None = Non
     robot = robot or excitation.robot
     time, q, qd, _ = excitation.sampled(RATE)
     points, segments = stick_figure(robot, q)
+    points = points @ _upright(robot.gravity).T
     limits = [
         [float(x) if np.isfinite(x) else None for x in side] for side in (excitation.limits.lower, excitation.limits.upper)
     ]
@@ -61,3 +62,16 @@ def write_animation(excitation: Excitation, path, robot=None, floor: float | Non
     path = Path(path)
     path.write_text(animation_html(excitation, robot, floor), encoding="utf-8")
     return path
+
+
+def _upright(gravity):
+    """Rotation (3, 3) that turns the direction against gravity into z: an arm in a vertical xy plane stands on the page."""
+    up = -np.asarray(gravity, dtype=float)
+    if not np.linalg.norm(up) > 0:
+        return np.eye(3)
+    up = up / np.linalg.norm(up)
+    axis, cosine = np.cross(up, [0.0, 0.0, 1.0]), up[2]
+    if cosine < -1.0 + 1e-12:
+        return np.diag([1.0, -1.0, -1.0])
+    hat = np.array([[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]])
+    return np.eye(3) + hat + hat @ hat / (1.0 + cosine)

@@ -14,6 +14,7 @@ from bayesid.models import Model
 
 # Tracking within this part of the amplitude counts as executed as designed.
 TOLERANCE = 0.02
+SPEED_TOLERANCE = 0.01
 _SEARCH = 4000
 
 
@@ -21,12 +22,14 @@ _SEARCH = 4000
 class Execution:
     """A recorded run beside its design. Arrays per joint (n,) or per parameter (p,).
 
-    `start` [s] is the log time at which the motion began, `covered` the part of the motion that the log holds; errors are
-    recorded minus designed. `std_ratio` is the standard deviation of each base parameter with the motion as it was run over
-    that as designed, at equal noise and number of samples: above 1, information was lost.
+    `start` [s] is the log time at which the motion began, `speed` how fast it was played (1: as designed), `covered` the
+    part of the motion that the log holds; errors are recorded minus designed at that speed. `std_ratio` is the standard
+    deviation of each base parameter with the motion as it was run over that as designed, at equal noise and number of
+    samples: above 1, information was lost.
     """
 
     start: float
+    speed: float
     covered: float
     position_rms: np.ndarray
     position_max: np.ndarray
@@ -40,8 +43,8 @@ class Execution:
 
     @property
     def as_designed(self) -> bool:
-        """All of it was run, and every joint's RMS position error stays below 2 % of the amplitude of its motion."""
-        return bool(self.covered > 0.99 and (self.relative < TOLERANCE).all())
+        """All of it was run, at its speed to 1 %, and every joint's RMS position error stays below 2 % of its amplitude."""
+        return bool(self.covered > 0.99 and abs(self.speed - 1.0) < SPEED_TOLERANCE and (self.relative < TOLERANCE).all())
 
     def to_dict(self) -> dict:
         joints = {
@@ -57,6 +60,7 @@ class Execution:
         return {
             "as_designed": self.as_designed,
             "start_s": self.start,
+            "speed": self.speed,
             "covered": self.covered,
             "joints": joints,
             "condition_number": {"designed": self.condition_designed, "run": self.condition_run},
@@ -72,14 +76,15 @@ def check_execution(excitation: Excitation, samples, robot=None, noise=None) -> 
     robot = robot or excitation.robot
     if samples.q.shape[1] != excitation.dof:
         raise DesignError(f"the log has {samples.q.shape[1]} joints, the trajectory {excitation.dof}")
-    start = find_start(excitation, samples.time, samples.q)
-    inside = (samples.time >= start - 1e-9) & (samples.time <= start + excitation.period + 1e-9)
-    covered = float(np.ptp(samples.time[inside])) / excitation.period if inside.sum() > 1 else 0.0
+    start, speed = find_timing(excitation, samples.time, samples.q)
+    phase = (samples.time - start) * speed
+    inside = (phase >= -1e-9) & (phase <= excitation.period + 1e-9)
+    covered = float(np.ptp(phase[inside])) / excitation.period if inside.sum() > 1 else 0.0
     if covered < 0.5:
         raise DesignError(f"the log holds {100 * covered:.0f} % of the motion: give the whole run, without trimming it")
-    at = np.clip(samples.time[inside] - start, 0.0, excitation.period)
+    at = np.clip(phase[inside], 0.0, excitation.period)
     q, qd, qdd, _ = excitation.motion(at)
-    error, rate_error = samples.q[inside] - q, samples.qd[inside] - qd
+    error, rate_error = samples.q[inside] - q, samples.qd[inside] - speed * qd
     amplitude = 0.5 * np.ptp(excitation.motion(np.linspace(0, excitation.period, 2000))[0], axis=0)
     rms = np.sqrt(np.mean(error**2, axis=0))
     observation = TorqueObservation(Model(robot, excitation.design.get("observation", {}).get("friction", "none")))
@@ -88,6 +93,7 @@ def check_execution(excitation: Excitation, samples, robot=None, noise=None) -> 
     run = information_at(observation, *(x[inside].T for x in (samples.q, samples.qd, samples.qdd)), noise)
     return Execution(
         start=start,
+        speed=speed,
         covered=min(1.0, covered),
         position_rms=rms,
         position_max=np.abs(error).max(axis=0),
@@ -101,32 +107,35 @@ def check_execution(excitation: Excitation, samples, robot=None, noise=None) -> 
     )
 
 
-def find_start(excitation: Excitation, time, q) -> float:
-    """Log time [s] at which the motion began: the least mean squared position error over shifts, to a tenth of a
-    millisecond."""
+def find_timing(excitation: Excitation, time, q) -> tuple[float, float]:
+    """Log time [s] at which the motion began and the speed at which it was played, by least squares on position.
+
+    A start is searched at speed 1 over the log, then both are refined (Gauss-Newton). Raises DesignError for a log without
+    time.
+    """
+    from scipy.optimize import least_squares
+
     time = np.asarray(time, dtype=float)
     grid = np.linspace(0.0, excitation.period, 400)
     design = excitation.motion(grid)[0]
 
-    def misfit(shift):
-        at = shift + grid
-        known = (at >= time[0]) & (at <= time[-1])
-        if known.sum() < len(grid) // 2:
-            return np.inf
-        recorded = np.stack([np.interp(at[known], time, column) for column in q.T], axis=1)
-        return float(np.mean((recorded - design[known]) ** 2))
+    def errors(start, speed):
+        at = start + grid / speed
+        recorded = np.stack([np.interp(at, time, column) for column in q.T], axis=1)
+        known = ((at >= time[0]) & (at <= time[-1]))[:, None]
+        return np.where(known, recorded - design, 0.0), known
+
+    def misfit(start):
+        error, known = errors(start, 1.0)
+        return float(np.sum(error**2) / known.sum()) if known.sum() >= len(grid) // 2 else np.inf
 
     low, high = time[0] - 0.5 * excitation.period, time[-1] - 0.5 * excitation.period
     if high <= low:
         raise DesignError("the log is empty or its time stands still")
-    step = max((high - low) / _SEARCH, 0.002)
-    shifts = np.arange(low, high, step)
-    best = shifts[int(np.argmin([misfit(s) for s in shifts]))]
-    while step > 1e-4:
-        step /= 4.0
-        shifts = best + step * np.arange(-5, 6)
-        best = shifts[int(np.argmin([misfit(s) for s in shifts]))]
-    return float(best)
+    starts = np.arange(low, high, max((high - low) / _SEARCH, 0.02))
+    best = float(starts[int(np.argmin([misfit(s) for s in starts]))])
+    fitted = least_squares(lambda x: errors(x[0], x[1])[0].ravel(), [best, 1.0], x_scale=[0.01, 0.001], xtol=1e-12)
+    return float(fitted.x[0]), float(fitted.x[1])
 
 
 def _std(information):

@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from bayesid.excitation import write_animation, write_figures
+from bayesid.excitation import animation_html, write_animation, write_figures
 from bayesid.excitation.animation import stick_figure
 from bayesid.robots import load_robot
 
@@ -45,6 +45,16 @@ def test_stick_figure_of_the_arm_is_its_closed_form():
     np.testing.assert_allclose(points[:, 2, :2], elbow, atol=1e-12)
     np.testing.assert_allclose(points[:, -1, :2], tip, atol=1e-12)
     assert (1, 2) in segments
+
+
+def test_up_is_against_gravity_on_the_page(excitation):
+    source = animation_html(excitation)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', source, re.S)[1])
+    points = np.array(data["points"])
+    q = np.array(data["q"])
+    height = -0.45 * np.cos(q[:, 0]) - 0.45 * np.cos(q.sum(axis=1))
+    np.testing.assert_allclose(points[:, -1, 2], height, atol=2e-3)
+    np.testing.assert_allclose(points[:, 0], 0.0, atol=1e-12)
 
 
 def test_page_plays_in_a_browser(browser, excitation, tmp_path):

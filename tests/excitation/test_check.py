@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from bayesid.errors import DesignError
-from bayesid.excitation import check_execution, find_start
+from bayesid.excitation import Excitation, FourierQuintic, Limits, check_execution, find_timing
+from bayesid.excitation.excitation import fingerprint
+from bayesid.robots import load_robot
 from bayesid.signals import Samples
 
 
@@ -22,7 +24,9 @@ def recorded(excitation, start=1.7, rate=100.0, wrong=None):
 
 def test_a_faithful_run_is_found_and_loses_nothing(excitation):
     samples = recorded(excitation)
-    assert find_start(excitation, samples.time, samples.q) == pytest.approx(1.7, abs=2e-4)
+    start, speed = find_timing(excitation, samples.time, samples.q)
+    assert start == pytest.approx(1.7, abs=1e-3)
+    assert speed == pytest.approx(1.0, abs=1e-3)
     found = check_execution(excitation, samples)
     assert found.as_designed
     assert found.covered == pytest.approx(1.0, abs=0.01)
@@ -42,6 +46,15 @@ def test_a_run_at_half_amplitude_is_told_and_loses_precision(excitation):
     assert set(report["std_ratio"]) == set(excitation.design["predicted_std"])
 
 
+def test_a_motion_played_too_slowly_is_told_by_its_speed(excitation):
+    samples = recorded(excitation)
+    slow = samples.replace(time=samples.time / 0.96, qd=0.96 * samples.qd, qdd=0.96**2 * samples.qdd)
+    found = check_execution(excitation, slow)
+    assert found.speed == pytest.approx(0.96, abs=1e-3)
+    assert found.relative.max() < 0.01
+    assert not found.as_designed
+
+
 def test_half_a_log_is_not_a_whole_run(excitation):
     samples = recorded(excitation)
     found = check_execution(excitation, samples.select(slice(0, 620)))
@@ -55,3 +68,35 @@ def test_a_log_of_another_robot_is_refused(excitation):
     other = Samples(np.arange(9.0), *(np.zeros((9, 3)),) * 4, "torque")
     with pytest.raises(DesignError, match="log has 3 joints, the trajectory 2"):
         check_execution(excitation, other)
+
+
+def test_a_published_motion_is_found_in_its_recording_whose_clock_wandered(ur10e_data):
+    """The run lags and leads the design by up to a tenth of a second, so it is not as designed, but as informative."""
+    from scipy.io import loadmat
+
+    from bayesid.logs import load_schema, read_log
+    from bayesid.signals import samples_from_log
+
+    content = loadmat(ur10e_data / "trajectory_optmzn" / "optimal_trjctrs" / "ptrnSrch_N12T30QR.mat", squeeze_me=True)
+    par = content["traj_par"]
+    robot = load_robot("ur10e")
+    start = par["q0"].item()
+    design = Excitation(
+        "ur10e",
+        "ur10e",
+        fingerprint(robot),
+        robot.joint_names,
+        FourierQuintic(float(par["T"].item()), int(par["N"].item())),
+        np.concatenate([content["a"].T, content["b"].T]),
+        start,
+        start,
+        Limits.of(robot),
+    )
+    log = ur10e_data / "dataset_ur10e" / "identification_data" / "ur-20_02_10-30sec_12harm.csv"
+    samples = samples_from_log(read_log(log, load_schema("ur10e-innopolis")), trim=False)
+    found = check_execution(design, samples)
+    print("speed", found.speed, "RMS", found.position_rms, "median std ratio", np.median(found.std_ratio))
+    assert found.speed == pytest.approx(0.99, abs=0.005)
+    assert not found.as_designed
+    assert 0.005 < found.relative.max() < 0.04
+    assert np.median(found.std_ratio) == pytest.approx(1.0, abs=0.05)
