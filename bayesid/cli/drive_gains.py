@@ -57,12 +57,12 @@ def run(args):
     robot = load_robot(args.robot)
     prior = _prior(args, robot)
     loads, carried = _loads(args)
+    if not args.loaded and not args.plan:
+        raise DataError("no loaded log: give --loaded LOG, or ask for --plan")
     progress = Progress(args.quiet)
     progress.stage("reading", "read")
     if args.plan:
         return _plan(args, robot, loads)
-    if not args.loaded:
-        raise DataError("no loaded log: give --loaded LOG, or ask for --plan")
     logs, samples = read_samples([*args.unloaded, *args.loaded], args, robot)
     carried = (None,) * len(args.unloaded) + carried
 

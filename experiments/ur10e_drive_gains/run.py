@@ -313,6 +313,12 @@ def markdown(part, result):
         text += ["| coverage95 | " + " | ".join(f"{100 * v:.0f} %" for v in result["coverage95"]) + " |"]
         text += ["", f"Coverage of 95 % intervals over all joints: {100 * result['coverage95_all']:.1f} %."]
     else:
+        text += [
+            "Sensor torque against current, 8 Hz. The motor also drives the friction between it and the sensor. Left out of the",
+            "fit, friction passes for gain: far too low where it takes most of the current, too high where the load helps the",
+            "motor against it. Joints 5 and 7 carry almost no load in these motions: their gain stays open.",
+            "",
+        ]
         text += ["| log | joint | gain with friction | without | Coulomb friction [N m] | stated constant |", "|---" * 6 + "|"]
         for e in result:
             if "refused" in e:
