@@ -314,7 +314,7 @@ def markdown(part, result):
         text += ["", f"Coverage of 95 % intervals over all joints: {100 * result['coverage95_all']:.1f} %."]
     else:
         text += [
-            "Sensor torque against current, 8 Hz. The motor also drives the friction between it and the sensor. Left out of the",
+            "Sensor torque against current, 8 Hz. The motor also drives friction between it and the sensor. Left out of the",
             "fit, friction passes for gain: far too low where it takes most of the current, too high where the load helps the",
             "motor against it. Joints 5 and 7 carry almost no load in these motions: their gain stays open.",
             "",
