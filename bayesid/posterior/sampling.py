@@ -58,7 +58,7 @@ class NUTS:
         whitened, stats = whitened[0], {name: values[0] for name, values in stats.items()}
         timing["sample"] = time.perf_counter() - clock
         parameters = center + whitened @ root.T
-        return _draws(target, parameters, stats, rng, timing)
+        return _draws(target, center, parameters, stats, rng, timing)
 
     def run_many(self, targets) -> list[Draws]:
         """Draws from each of several targets of the same model, all chains of all targets side by side in one program."""
@@ -74,7 +74,7 @@ class NUTS:
         out = []
         for k, (target, center, root) in enumerate(problems):
             own = {name: values[k] for name, values in stats.items()}
-            out.append(_draws(target, center + whitened[k] @ root.T, own, rng, timing))
+            out.append(_draws(target, center, center + whitened[k] @ root.T, own, rng, timing))
         return out
 
 
@@ -153,28 +153,29 @@ class SVI:
 
 def exists(target: Target, parameters) -> np.ndarray:
     """(...,) whether parameters (..., P) lie where the posterior's density is positive; NumPy alone."""
-    barrier, _ = _barriers(target, np.asarray(parameters, dtype=float))
+    barrier, _ = _barriers(target, np.asarray(parameters, dtype=float), target.prior.start)
     return np.isfinite(barrier)
 
 
-def accepted(target: Target, parameters, rng) -> np.ndarray:
-    """(...,) rejection step that turns draws of the continued density into draws of the posterior."""
-    exact, continued = _barriers(target, np.asarray(parameters, dtype=float))
+def accepted(target: Target, parameters, center, rng) -> np.ndarray:
+    """(...,) rejection step that turns draws of the density continued about `center` into draws of the posterior."""
+    exact, continued = _barriers(target, np.asarray(parameters, dtype=float), center)
     return np.log(rng.random(exact.shape)) < exact - continued
 
 
-def _barriers(target, parameters):
-    """Sum of the prior's barriers at (..., P), exact (-inf outside) and continued."""
+def _barriers(target, parameters, center):
+    """Sum of the prior's barriers at (..., P), exact (-inf outside) and continued, up to the same constant."""
     prior = target.prior
     n = len(prior.dof)
     links = parameters[..., : 10 * n].reshape(*parameters.shape[:-1], n, 10)
-    white = np.einsum("nijk,...nk->...nij", target.whitened_basis, links)
+    white = np.einsum("nijk,...nk->...nij", _bodies_about(center, n), links)
     parts = [
         (0.5 * (prior.dof - 5.0)[:, None] * np.ones(4), np.linalg.eigvalsh(white)),
-        (prior.shape - 1.0, parameters[..., prior.positive] / prior.scale),
+        (prior.shape - 1.0, parameters[..., prior.positive] / center[prior.positive]),
     ]
     if len(prior.on):
-        parts.append((prior.edge, np.einsum("eij,...eji->...e", prior.ellipsoids, pseudo(links[..., prior.on, :]))))
+        room = np.einsum("eij,...eji->...e", prior.ellipsoids, pseudo(links[..., prior.on, :]))
+        parts.append((prior.edge, room / _rooms_at(prior, center)))
     exact, continued = 0.0, 0.0
     for weight, values in parts:
         axes = tuple(range(-np.ndim(weight), 0))
@@ -183,6 +184,20 @@ def _barriers(target, parameters):
         exact = exact + np.where(inside, logarithm, -np.inf)
         continued = continued + np.sum(weight * _continued_log(values, np), axis=axes)
     return exact, continued
+
+
+def _bodies_about(center, n):
+    """(n, 4, 4, 10) map from standard parameters to pseudo-inertias in which those at `center` are identities.
+
+    Barriers are continued in these: a posterior close to the edge of what exists keeps clear of the continuation.
+    """
+    roots = np.linalg.inv(np.linalg.cholesky(pseudo(center[: 10 * n].reshape(n, 10))))
+    return np.einsum("nab,bck,ndc->nadk", roots, BASIS, roots)
+
+
+def _rooms_at(prior, center):
+    n = len(prior.dof)
+    return np.einsum("eij,eji->e", prior.ellipsoids, pseudo(center[: 10 * n].reshape(n, 10)[prior.on]))
 
 
 def _continued_log(x, numpy):
@@ -209,16 +224,24 @@ def _problem(target, center, root):
     n, size = len(prior.dof), len(center)
     groups, height, _ = likelihood.rows.shape
     rows = (likelihood.rows @ target.model.base.matrix).reshape(-1, size)
+    bodies = _bodies_about(center, n)
     links = np.zeros((n, 4, 4, size))
     for i in range(n):
-        links[i, :, :, 10 * i : 10 * i + 10] = target.whitened_basis[i]
+        links[i, :, :, 10 * i : 10 * i + 10] = bodies[i]
     links = links[:, _UPPER[0], _UPPER[1]].reshape(-1, size)
     rooms = np.zeros((len(prior.on), size))
-    for e, (shape, i) in enumerate(zip(prior.ellipsoids, prior.on)):
-        rooms[e, 10 * i : 10 * i + 10] = np.einsum("ab,bak->k", shape, BASIS)
+    for e, (shape, i, room) in enumerate(zip(prior.ellipsoids, prior.on, _rooms_at(prior, center))):
+        rooms[e, 10 * i : 10 * i + 10] = np.einsum("ab,bak->k", shape, BASIS) / room
+    # Traces of links and means of positive parameters are linear: one row for all of them.
+    linear = np.zeros((1, size))
+    for i in range(n):
+        inverse = np.linalg.inv(prior.centers[i])
+        linear[0, 10 * i : 10 * i + 10] = 0.5 * prior.dof[i] * np.einsum("ab,bak->k", inverse, BASIS)
+    linear[0, prior.positive] = prior.shape / prior.scale
     select = np.eye(size)
     free = select[prior.free] / prior.spread[:, None]
-    matrix = np.concatenate([rows, links, select[prior.positive] / prior.scale[:, None], free, rooms])
+    positive = select[prior.positive] / center[prior.positive, None]
+    matrix = np.concatenate([rows, links, positive, free, rooms, linear])
     offset = matrix @ center
     offset[: len(rows)] -= likelihood.target.ravel()
     at = len(rows) + len(links) + len(prior.positive)
@@ -255,12 +278,10 @@ def _potential(layout, arrays):
         out = 0.5 * jnp.sum(arrays["counts"] * jnp.log(squares) if layout.marginal else squares)
         bodies = values[ends[0] : ends[1]].reshape(layout.links, 10)
         out -= jnp.sum(0.5 * (arrays["dof"] - 5.0) * log_determinant(bodies[:, _SYMMETRIC]))
-        out += jnp.sum(0.5 * arrays["dof"] * (bodies[:, 0] + bodies[:, 4] + bodies[:, 7] + bodies[:, 9]))
         positive = values[ends[1] : ends[2]]
-        shape = arrays["shape"]
-        out -= jnp.sum((shape - 1.0) * _continued_log(positive, jnp) - shape * positive)
+        out -= jnp.sum((arrays["shape"] - 1.0) * _continued_log(positive, jnp))
         out += 0.5 * jnp.sum(values[ends[2] : ends[3]] ** 2)
-        return out - jnp.sum(arrays["edge"] * _continued_log(values[ends[3] :], jnp))
+        return out - jnp.sum(arrays["edge"] * _continued_log(values[ends[3] : ends[4]], jnp)) + values[-1]
 
     return potential
 
@@ -343,8 +364,8 @@ def _inverse_root(precision):
     return scale[:, None] * solve_triangular(factor, np.eye(len(scale)), lower=True).T
 
 
-def _draws(target, parameters, stats, rng, timing):
-    keep = accepted(target, parameters, rng)
+def _draws(target, center, parameters, stats, rng, timing):
+    keep = accepted(target, parameters, center, rng)
     divergences = int(stats["diverging"].sum())
     if not keep.all():
         least = int(keep.sum(axis=1).min())

@@ -8,7 +8,6 @@ continued): one inside, zero where no body exists. The sampler then meets no wal
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from bayesid.errors import DataError, SolverError
 from bayesid.posterior.likelihood import Likelihood
 from bayesid.posterior.prior import BASIS, LinearPrior, pseudo
 
-# Relative to the prior's centre: below this part of it, barriers go on as straight lines.
+# Relative to the posterior's centre: below this part of it, barriers go on as straight lines.
 TANGENT = 0.05
 _NEWTON_STEPS = 100
 _SCALE_ROUNDS = 30
@@ -43,12 +42,6 @@ class Target:
     @property
     def model(self):
         return self.prior.model
-
-    @cached_property
-    def whitened_basis(self) -> np.ndarray:
-        """(n, 4, 4, 10) map from standard parameters to pseudo-inertias in which the prior's centre is the identity."""
-        roots = np.linalg.inv(np.linalg.cholesky(self.prior.centers))
-        return np.einsum("nab,bck,ndc->nadk", roots, BASIS, roots)
 
     def log_density(self, parameters) -> float:
         """Logarithm of the posterior density at (P,), up to a constant; -inf where no body exists."""

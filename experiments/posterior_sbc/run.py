@@ -48,7 +48,7 @@ def coloured(rng, shape):
     return lfilter([1.0], [1.0, -CORRELATION], white_noise, axis=0)
 
 
-def study(robot, replicates, samples, noise, kinds=KINDS, dof=12.0, draws=400, chains=1, seed=0):
+def study(robot, replicates, samples, noise, kinds=KINDS, dof=12.0, draws=300, chains=1, seed=0, done=print):
     """Ranks (kind, replicates, P) in 0..draws and coverage of 90 % intervals, standard and base parameters."""
     model = Model(load_robot(robot))
     prior = Wishart(dof).of(model)
@@ -70,7 +70,7 @@ def study(robot, replicates, samples, noise, kinds=KINDS, dof=12.0, draws=400, c
             targets[kind].append(Target(prior, likelihood))
     out = {}
     for kind in kinds:
-        found = NUTS(chains=chains, warmup=150, draws=draws, seed=seed).run_many(targets[kind])
+        found = NUTS(chains=chains, warmup=120, draws=draws, max_tree_depth=6, seed=seed).run_many(targets[kind])
         ranks, inside, base_inside, divergences = [], [], [], 0
         for truth, draw in zip(truths, found):
             flat = draw.parameters.reshape(-1, model.size)
@@ -101,6 +101,7 @@ def study(robot, replicates, samples, noise, kinds=KINDS, dof=12.0, draws=400, c
             "ranks_uniform": bool(p_values.min() > 0.05 / model.size),
             "divergences": divergences,
         }
+        done(out)
     return out
 
 
@@ -109,11 +110,14 @@ def main():
     parser.add_argument("--replicates", type=int, default=200)
     parser.add_argument("--large", type=int, default=24, help="replicates of the UR16e model (0: none)")
     args = parser.parse_args()
-    results = {"two_link": study("two_link", args.replicates, 2000, 1.0)}
-    write(results)
+    results = {}
+
+    def keep(robot):
+        return lambda part: write({**results, robot: part})
+
+    results["two_link"] = study("two_link", args.replicates, 1500, 1.0, done=keep("two_link"))
     if args.large:
-        results["ur16e_extended"] = study("ur16e_extended", args.large, 1500, 1.0, kinds=KINDS[:2], draws=300)
-        write(results)
+        results["ur16e_extended"] = study("ur16e_extended", args.large, 1000, 1.0, kinds=KINDS[:2], done=keep("ur16e_extended"))
 
 
 def write(results):

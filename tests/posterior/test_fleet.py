@@ -11,7 +11,7 @@ def fleet(arm, simulate):
     rng = np.random.default_rng(4)
     common = Wishart(30.0).of(arm).sample(rng, 1)[0]
     truths = common * (1 + 0.08 * rng.normal(size=(8, arm.size)))
-    runs = [simulate(arm, t, samples=700, noise=2.0, correlation=0.9, seed=k, amplitude=0.8) for k, t in enumerate(truths)]
+    runs = [simulate(arm, t, samples=1000, noise=3.0, correlation=0.9, seed=k) for k, t in enumerate(truths)]
     likelihoods = [autoregressive(Observations(arm, (run,)), 1) for run in runs]
     return arm.base.project(truths), likelihoods, Fleet(chains=2, warmup=200, draws=400).run(arm, likelihoods)
 

@@ -1,0 +1,77 @@
+"""bayesid posterior, called as the command line calls it."""
+
+import argparse
+import json
+
+import numpy as np
+import pytest
+
+from bayesid.cli import posterior as command
+from bayesid.errors import BayesidError
+from bayesid.kinematics import JointMotion
+from bayesid.logs import write_log
+from bayesid.simulation import Sensors, synthetic_log
+
+
+@pytest.fixture(scope="module")
+def log_file(arm, truth, simulate, tmp_path_factory):
+    run = simulate(arm, truth, samples=1000, seed=21)
+    sensors = Sensors(effort_noise=0.3, effort_correlation=0.9)
+    log = synthetic_log(arm, JointMotion(run.time, run.q, run.qd, run.qdd), truth, sensors=sensors)
+    return write_log(log, tmp_path_factory.mktemp("log") / "run.csv")
+
+
+def call(capsys, *words):
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    status = command.run(parser.parse_args([str(w) for w in words]))
+    return status, capsys.readouterr().out
+
+
+def test_result_holds_parameters_diagnostics_and_draws(log_file, tmp_path, capsys):
+    out = tmp_path / "result"
+    words = (log_file, "--robot", "two_link", "--schema", "bayesid", "--json", "--quiet", "--out", out)
+    status, text = call(capsys, *words, "--chains", 2, "--draws", 300, "--warmup", 150, "--export-samples", 2)
+    document = json.loads(text)
+    assert status == (1 if document["problems"] else 0)
+    assert document["command"] == "posterior"
+    assert document["diagnostics"]["divergences"] == 0
+    assert document["physical"]["consistent"]
+    assert {"name", "unit", "kind", "estimate", "std", "interval95"} <= set(document["parameters"][0])
+    assert len(list((out / "robots").glob("*.urdf"))) == 2
+    assert (out / "posterior.nc").is_file()
+    assert json.loads((out / "result.json").read_text())["parameters"] == document["parameters"]
+
+
+def test_chains_too_short_to_mix_end_with_status_one_and_a_reason(log_file, capsys):
+    words = (log_file, "--robot", "two_link", "--schema", "bayesid", "--quiet")
+    status, text = call(capsys, *words, "--chains", 2, "--draws", 10, "--warmup", 1)
+    assert status == 1
+    assert "problem: " in text
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--prior-dof", 0), "degrees of freedom"),
+        (("--prior-dof", -4), "degrees of freedom"),
+        (("--prior-robot", "ur5"), "has 6 joints"),
+        (("--export-samples", 3), "--out"),
+        (("--friction", "sticky"), "unknown friction law"),
+        (("--total-mass", -1), "total mass"),
+    ],
+)
+def test_bad_input_is_one_line(log_file, capsys, words, reason):
+    with pytest.raises(BayesidError, match=reason) as error:
+        call(capsys, log_file, "--robot", "two_link", "--schema", "bayesid", "--quiet", *words)
+    assert "\n" not in str(error.value)
+
+
+def test_laplace_is_quick_and_has_no_chains_to_judge(log_file, capsys):
+    words = (log_file, "--robot", "two_link", "--schema", "bayesid", "--json", "--quiet", "--method", "laplace")
+    status, text = call(capsys, *words, "--friction", "auto")
+    document = json.loads(text)
+    assert status == 0
+    assert document["diagnostics"] is None
+    assert document["friction_comparison"]["chosen"] in document["friction_comparison"]["laws"]
+    assert np.isfinite([row["std"] for row in document["parameters"]]).all()
