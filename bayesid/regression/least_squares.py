@@ -20,14 +20,18 @@ _HUBER = 1.345
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A least-squares fit: `beta` (b,), `noise` (n,) residual standard deviation per joint [N m], `weights` (n,) given to
-    the joints, `information`, and the `observations` (whitened or reweighted as the method has it) that it fits."""
+    the joints, `information`, and the `observations` (whitened or clipped as the method has it) that it fits.
+
+    Of a robust fit, `information` counts the residuals that are not clipped, which makes `factor` the derivative of the
+    estimating equations, and `noise` is that of Huber's sandwich: squared clipped residuals over those not clipped.
+    """
 
     method: str
     beta: np.ndarray
     noise: np.ndarray
     weights: np.ndarray
     information: Information
-    observations: Observations | Whitened | Reweighted
+    observations: Observations | Whitened | Clipped
 
     @property
     def factor(self) -> np.ndarray:
@@ -67,6 +71,39 @@ class Reweighted:
             yield chunk._replace(weight=chunk.weight * np.minimum(1.0, _HUBER / np.maximum(size, 1e-300)))
 
 
+@dataclass(frozen=True, eq=False)
+class Clipped:
+    """Observations whose residuals at a fixed beta are clipped at Huber's constant times the scale of their joint."""
+
+    source: Observations
+    beta: np.ndarray
+    scale: np.ndarray
+
+    @property
+    def model(self):
+        return self.source.model
+
+    @property
+    def size(self) -> int:
+        return self.source.size
+
+    @property
+    def count(self) -> int:
+        return self.source.count
+
+    def chunks(self):
+        limit = _HUBER * self.scale[:, None]
+        for chunk in self.source.chunks():
+            fitted = np.einsum("nbs,b->ns", chunk.columns, self.beta)
+            yield chunk._replace(effort=fitted + np.clip(chunk.effort - fitted, -limit, limit))
+
+    def unclipped(self):
+        """Yield (n, S) per chunk: 1 where the residual is within the limits, 0 where it was clipped."""
+        limit = _HUBER * self.scale[:, None]
+        for chunk in self.source.chunks():
+            yield (np.abs(chunk.effort - np.einsum("nbs,b->ns", chunk.columns, self.beta)) <= limit).astype(float)
+
+
 def ols(observations: Observations) -> Fit:
     """Ordinary least squares: all joints weigh the same."""
     information = compress(observations)
@@ -83,18 +120,24 @@ def wls(observations: Observations) -> Fit:
 
 
 def robust(observations: Observations) -> Fit:
-    """Iteratively reweighted least squares with Huber's weights (Huber 1964, constant 1.345), scale by joint."""
-    start = wls(observations)
-    beta, noise = start.beta, start.noise
+    """Iteratively reweighted least squares with Huber's weights (Huber 1964, constant 1.345), scale by joint.
+
+    The weights depend on the residuals: the estimating equations' derivative is the normal matrix of the residuals that are
+    not clipped, not that of the weights (Huber 1981, section 7.6). It is what the fit hands to covariances.
+    """
+    beta = wls(observations).beta
     for _ in range(_IRLS_ROUNDS):
         scale = _robust_scale(observations, beta)
         reweighted = Reweighted(observations, beta, scale)
-        information = compress(reweighted)
         last = beta
-        beta = _solve(observations, information, 1.0 / scale**2)
+        beta = _solve(observations, compress(reweighted), 1.0 / scale**2)
         if np.max(np.abs(beta - last) / (np.abs(last) + 1e-6 * np.abs(last).max())) < 1e-4:
             break
-    return Fit("robust", beta, noise, 1.0 / scale**2, information, reweighted)
+    clipped = Clipped(observations, beta, scale)
+    information = compress(observations, clipped.unclipped())
+    squares, kept = _clipped_squares(clipped)
+    noise = np.maximum(np.sqrt(squares / np.maximum(kept, 1.0)), 1e-9 * scale)
+    return Fit("robust", beta, noise, 1.0 / scale**2, information, clipped)
 
 
 def gls(observations: Observations, order: int = 8) -> Fit:
@@ -193,6 +236,16 @@ def _robust_scale(observations, beta):
     ]
     scale = 1.4826 * np.nanmedian(np.concatenate(parts, axis=1), axis=1)
     return np.maximum(scale, 1e-9 * max(float(np.nanmax(scale)), 1e-12))
+
+
+def _clipped_squares(clipped):
+    """(n,) weighted sums of squared clipped residuals and of the weights of those not clipped."""
+    squares, kept = 0.0, 0.0
+    for chunk, inside in zip(clipped.chunks(), clipped.unclipped(), strict=True):
+        residual = chunk.effort - np.einsum("nbs,b->ns", chunk.columns, clipped.beta)
+        squares = squares + np.sum(chunk.weight * residual**2, axis=1)
+        kept = kept + np.sum((chunk.weight > 0) * inside, axis=1)
+    return squares, kept
 
 
 def _undetermined(model, information, weakest, norms):

@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 
 import bayesid.regression.covariance as covariance_module
 from bayesid.errors import DataError
-from bayesid.regression import AR, COVARIANCES, HAC, Bootstrap, Observations, White, wls
+from bayesid.regression import AR, COVARIANCES, HAC, METHODS, Bootstrap, Observations, White, wls
 from bayesid.regression.covariance import score_blocks
 from bayesid.regression.least_squares import autoregression
 
@@ -199,3 +199,24 @@ def test_white_intervals_do_not_cover_under_autocorrelated_noise(coverage):
 def test_autoregressive_and_bootstrap_intervals_nearly_cover_under_autocorrelated_noise(coverage):
     assert 0.82 <= coverage["ar"] <= 0.94
     assert 0.82 <= coverage["bootstrap"] <= 0.94
+
+
+def test_robust_fits_get_hubers_sandwich(arm):
+    """On white Gaussian noise Huber's estimate has 1 / 0.95 of the variance of least squares (Huber 1964, table I); the normal
+    matrix of its weights in place of the estimating equations' derivative would say 0.78."""
+    run = arm.run(2, seconds=40.0, correlation=0.0, still=False)
+    observations = Observations(arm.model, (run,))
+    fit = METHODS["robust"](observations)
+    bread, middle = np.zeros((2, len(fit.beta), len(fit.beta)))
+    for (x, y, _), share in zip(arm.dense(run), fit.weights):
+        residual, limit = y - x @ fit.beta, 1.345 / np.sqrt(share)
+        kept = np.abs(residual) <= limit
+        bread += share * kept.mean() * x.T @ x
+        middle += share**2 * np.mean(np.clip(residual, -limit, limit) ** 2) * x.T @ x
+    expected = np.linalg.solve(bread, np.linalg.solve(bread, middle).T)
+    with pytest.warns(UserWarning, match="too narrow"):
+        assert _relative(White().of(fit).covariance, expected).max() < 0.1
+    least = METHODS["wls"](observations)
+    for covariance in (HAC(), AR()):
+        ratio = np.diag(covariance.of(fit).covariance) / np.diag(covariance.of(least).covariance)
+        assert np.median(ratio) == pytest.approx(1.05, abs=0.06)
