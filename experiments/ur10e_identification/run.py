@@ -2,7 +2,7 @@
 
     python experiments/ur10e_identification/run.py [--data DIR] [--sets 60] [--out experiments/ur10e_identification]
 
-DIR (default: BAYESID_DATA) holds the folder ur10e_innopolis with its card. Writes results.json and results.md.
+DIR (default: BAYESID_DATA) holds the folder ur10e_innopolis with its card. Writes results.json, results.md and held_out_torque.png.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from scipy.special import stdtrit
 from bayesid.logs import read_log
 from bayesid.models import Model
 from bayesid.regression import COVARIANCES, HAC, METHODS, Constraints, Observations, identify, physical
+from bayesid.report import png, torque_figure
 from bayesid.robots import load_robot
 from bayesid.signals import samples_from_log
 from bayesid.simulation.synthetic import autocorrelated
@@ -60,6 +61,7 @@ def main():
     if arguments.sets != 60 or arguments.draws != 200:
         command += f" --sets {arguments.sets} --draws {arguments.draws}"
     write(arguments.out, sections, command)
+    (arguments.out / "held_out_torque.png").write_bytes(picture(study))
     return 0
 
 
@@ -88,6 +90,13 @@ class Study:
         text = (self.folder / "UR10E_parameters.txt").read_text(encoding="utf-8")
         numbers = re.search(rf"^{name} = \[([^\]]*)\]", text, re.MULTILINE).group(1)
         return np.array(numbers.split(), dtype=float)
+
+
+def picture(study):
+    """PNG of the held-out torque with its band."""
+    run = study.found.validation[0]
+    title = "UR10e, point-to-point log that was not fitted: unfiltered torque and its prediction"
+    return png(torque_figure(run.time, run.measured, run.prediction, study.model.robot.joint_names, title=title), 80)
 
 
 def modelling(study):
