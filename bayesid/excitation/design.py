@@ -22,6 +22,7 @@ from bayesid.excitation.problem import Problem
 STRETCH = 10
 STALLS = 3
 REFINEMENTS = 4
+REFINEMENT_STEPS = 4
 SHRINK = 0.995
 # Left to all limits, since a peak may lie between the instants of the certificate.
 CUSHION = 1.0 - 2e-4
@@ -282,7 +283,7 @@ def _finish(problem, solver, best, stopped, deadline):
         if u is None:
             break
         best = dataclasses.replace(best, u=u, hessian=None, stalled=0, converged=False)
-        for _ in range(STRETCH):
+        for _ in range(REFINEMENT_STEPS):
             if clock.monotonic() > deadline or best.stalled >= STALLS:
                 break
             solver.step(best)

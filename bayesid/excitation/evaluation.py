@@ -185,7 +185,9 @@ class Evaluator:
         out = np.zeros((size, f, size, f))
         for o in used:
             for p in used:
-                out += np.einsum("sa,sjl,sb->ajbl", basis[o], local[:, o, :, p], basis[p], optimize=True)
+                right = local[:, o, :, p, :, None] * basis[p][:, None, None, :]
+                block = basis[o].T @ right.reshape(len(strong), -1)
+                out += block.reshape(size, f, f, size).transpose(0, 1, 3, 2)
         out *= self.scale[:, :, None, None] * self.scale[None, None]
         return out.reshape(self.count, self.count)
 

@@ -154,10 +154,7 @@ class InteriorPoint:
         for _ in range(INNER_STEPS):
             system = hessian + e.joint_hessian([a / s for a, s in zip(z, now)], negligible)
             if states:
-                local = sum(
-                    np.einsum("ks,ksa,ksb->sab", a / s, _flat(slope), _flat(slope), optimize=True)
-                    for a, s, (_, slope) in zip(z[len(e.joints) :], now[len(e.joints) :], states)
-                )
+                local = sum(_outer(a / s, slope) for a, s, (_, slope) in zip(z[len(e.joints) :], now[len(e.joints) :], states))
                 system = system + e.state_hessian(local.reshape(-1, 3, e.dof, 3, e.dof), negligible)
             right = self._pull([target / s for s in now], states) - gradient - hessian @ p
             dp = _solve(system, right)
@@ -210,8 +207,10 @@ def _reach(values, change):
     return length
 
 
-def _flat(slope):
-    return slope.reshape(*slope.shape[:2], -1)
+def _outer(weights, slopes):
+    """(S, 3 n, 3 n) sum over k of weights (k, S) times the outer products of slopes (k, S, 3, n)."""
+    rows = np.swapaxes(slopes.reshape(*slopes.shape[:2], -1), 0, 1)
+    return np.swapaxes(rows * weights.T[:, :, None], 1, 2) @ rows
 
 
 def _solve(system, right):
