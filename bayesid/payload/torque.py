@@ -32,6 +32,8 @@ from bayesid.signals import Samples
 WINDOW = 0.1
 # Residuals of good fits stay correlated over about this long [s]; see the Newey-West lags of `bayesid.regression`.
 MEMORY = 1.5
+# A step longer than so many median ones is a gap, over which the integrals are not known.
+_GAP = 5.0
 _CHUNK = 512
 _PASSES = 4
 
@@ -39,7 +41,7 @@ _PASSES = 4
 @dataclass(frozen=True, eq=False)
 class LoadRows:
     """Rows of one run, windows first: `columns` (K, n, P) of the model's standard parameters, mean `effort` (K, n) in the
-    log's unit, `used` (K, n) False where a joint stands still within the window."""
+    log's unit, `used` (K, n) False where a joint stands still within the window, or the recording has a gap."""
 
     columns: np.ndarray
     effort: np.ndarray
@@ -100,7 +102,7 @@ def payload_from_torques(
                 "the uncertainty of drive gains acts on the robot's model and on the payload alike: give the unloaded logs "
                 "instead of a result"
             )
-        slope = fit.sensitivity([rows.effort for rows in (*runs, loaded_rows)])
+        slope = fit.sensitivity([_currents(rows) for rows in (*runs, loaded_rows)])
         covariance = covariance + slope @ gain_covariance @ slope.T
         description["drive_gains"] = "propagated"
     return _payload(fit, covariance, description, model, frame, lags, len(loaded_rows.effort), "momentum of the loaded robot")
@@ -140,7 +142,7 @@ def payload_from_difference(
     fit = _fit([design], [effort], [used], np.zeros((size, size)), np.zeros(size), lags)
     covariance, description = fit.covariance, {"method": "hac", "lags": lags, "window_s": window}
     if gain_covariance is not None:
-        slope = fit.sensitivity([rows[1].effort - rows[0].effort])
+        slope = fit.sensitivity([_currents(rows[1]) - _currents(rows[0])])
         covariance = covariance + slope @ gain_covariance @ slope.T
         description["drive_gains"] = "propagated"
     return _payload(fit, covariance, description, model, frame, lags, len(effort), "difference of two runs")
@@ -359,6 +361,11 @@ def _torques(rows: LoadRows, gains, model):
     return rows.effort * gains
 
 
+def _currents(rows: LoadRows):
+    """What gains multiply: torques do not depend on them."""
+    return rows.effort * (rows.kind == "current")
+
+
 def _runs(unloaded):
     return (unloaded,) if isinstance(unloaded, Samples) else tuple(unloaded)
 
@@ -397,6 +404,8 @@ def _rows_between(model: Model, samples: Samples, edges) -> LoadRows:
     length = np.diff(time[edges])[:, None]
     still = np.concatenate([np.zeros((1, n), dtype=int), np.cumsum(~samples.moving, axis=0)])
     moving = still[edges[1:] + 1] == still[edges[:-1]]
+    gaps = np.concatenate([[0], np.cumsum(np.diff(time) > _GAP * samples.step)])
+    moving &= (gaps[edges[1:]] == gaps[edges[:-1]])[:, None]
     return LoadRows(
         np.concatenate(parts, axis=2) / length[:, :, None], integral(samples.effort) / length, moving, samples.effort_kind
     )

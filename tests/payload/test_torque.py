@@ -120,6 +120,20 @@ def test_uncertain_gains_widen_the_interval_as_they_scale_the_mass(world):
         payload_from_torques(model, *runs)
 
 
+def test_the_uncertainty_of_gains_does_not_widen_what_torques_tell(world):
+    model, _, unloaded, _, loaded, _ = world
+    runs = [noisy(run, 9) for run in (unloaded, loaded)]
+    covariance = np.diag((0.04 * GAINS) ** 2)
+    found = payload_from_torques(model, *runs, gains=GAINS, gain_covariance=covariance)
+    np.testing.assert_allclose(found.covariance, payload_from_torques(model, *runs).covariance, rtol=1e-9)
+
+
+def test_nothing_is_integrated_over_a_gap(world):
+    model, held, unloaded, _, loaded, _ = world
+    cut = [run.select(np.r_[0:705, 795 : len(run)]) for run in (unloaded, loaded)]
+    np.testing.assert_allclose(payload_from_torques(model, *cut).mean, held.mean, atol=1e-4)
+
+
 def test_a_still_robot_is_refused(world):
     model, _, unloaded, _, loaded, _ = world
     still = loaded.replace(
