@@ -115,9 +115,13 @@ def gain_sensitivity(fit: Fit) -> np.ndarray:
 
     beta = H^-1 sum_j w_j X_j^T K_j i_j, hence column j is H^-1 w_j X_j^T tau_j / K_j.
     """
-    gains = fit.observations.source.gains if fit.method in ("gls", "robust") else fit.observations.gains
-    if gains is None:
+    source = fit.observations.source if fit.method in ("gls", "robust") else fit.observations
+    gains = source.gains
+    torques = [run.effort_kind == "torque" for run in source.runs]
+    if gains is None or all(torques):
         raise DataError("the runs hold torques, so the result does not depend on drive gains")
+    if any(torques):
+        raise DataError("some runs hold torques, others currents: the gains' uncertainty cannot be told apart; fit one kind")
     normal = fit.factor.T @ fit.factor
     moments = [
         weight * fit.information.moment(j) / gain for j, (weight, gain) in enumerate(zip(fit.weights, gains, strict=True))

@@ -116,6 +116,15 @@ def test_gain_uncertainty_widens_the_result_by_the_delta_method(arm):
 def test_gain_sensitivity_needs_currents(arm):
     with pytest.raises(DataError, match="hold torques"):
         gain_sensitivity(wls(Observations(arm.model, (arm.run(),))))
+    with pytest.raises(DataError, match="hold torques"):
+        gain_sensitivity(wls(Observations(arm.model, (arm.run(),), np.array([10.0, 8.0]))))
+
+
+def test_gain_sensitivity_refuses_torques_among_currents(arm):
+    run, gains = arm.run(1), np.array([10.0, 8.0])
+    currents = dataclasses.replace(run, effort=run.effort / gains, effort_measured=None, effort_kind="current", effort_unit="A")
+    with pytest.raises(DataError, match="others currents"):
+        gain_sensitivity(wls(Observations(arm.model, (arm.run(2), currents), gains)))
 
 
 def test_unknown_methods_and_foreign_logs_are_refused(arm, found):
