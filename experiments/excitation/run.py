@@ -74,10 +74,15 @@ def problem_of(objective, family, limits, start, friction="none", **options):
 def numbers(problem, coefficients):
     matrix = information(problem, coefficients)
     certificate = certify(problem, coefficients)
+    columns = np.sqrt(np.diag(matrix) / len(problem.time))
+    least, most = int(np.argmin(columns)), int(np.argmax(columns))
+    names = problem.observation.names
     over = [f"{c.what} by {-c.margin:.3g} {c.unit}" for c in certificate.violations]
     return {
         "condition_number": ConditionNumber().value(matrix),
         "log_det_per_sample": DOptimal().value(matrix / len(problem.time)),
+        "least_column_rms": f"{columns[least]:.3g} {names[least]}",
+        "largest_column_rms": f"{columns[most]:.3g} {names[most]}",
         "feasible": certificate.feasible,
         "certificate_instants": certificate.instants,
         "limits_exceeded": over,
