@@ -59,7 +59,10 @@ def consistent_estimate(estimate: Estimate) -> Estimate:
 
 
 def payload_posterior(estimate: Estimate, draws: int = 2000, warmup: int = 1000, chains: int = 50, seed: int = 0) -> Estimate:
-    """The posterior of the standard parameters: the estimate's Gaussian likelihood, flat on consistent bodies, zero elsewhere.
+    """The posterior of the standard parameters: the estimate's likelihood, flat on consistent bodies, zero elsewhere.
+
+    The likelihood is Gaussian, or Student's t where the estimate has finite degrees of freedom: then a mixture of Gaussians
+    whose common precision is drawn, too.
 
     Gibbs sampling along random directions ("hit-and-run", Belisle, Romeijn, Smith 1993): on a line through a consistent body
     the consistent stretch follows from the eigenvalues of its pseudo-inertia, and the Gaussian on it is drawn exactly. All
@@ -76,7 +79,7 @@ def payload_posterior(estimate: Estimate, draws: int = 2000, warmup: int = 1000,
     basis = np.asarray(pseudo_inertia(np.ascontiguousarray(factor.T)))
     offset = np.asarray(pseudo_inertia(np.array(mine.mean)))
     z = np.tile(np.linalg.solve(factor, _inside(consistent_estimate(mine)) - mine.mean), (chains, 1))
-    kept = []
+    kept, size = [], np.ones(chains)
     thin = 6 * len(NAMES)
     for step in range(warmup + thin * -(-draws // chains)):
         direction = rng.standard_normal(z.shape)
@@ -87,14 +90,17 @@ def payload_posterior(estimate: Estimate, draws: int = 2000, warmup: int = 1000,
         with np.errstate(divide="ignore"):
             low = np.where(values[:, -1] > 0, -1.0 / values[:, -1], -np.inf)
             high = np.where(values[:, 0] < 0, -1.0 / values[:, 0], np.inf)
-        along = np.sum(z * direction, axis=1)
+        if np.isfinite(mine.dof):
+            shape = 0.5 * (mine.dof + len(NAMES))
+            size = np.sqrt(rng.gamma(shape, size=len(z)) / (0.5 * (mine.dof + np.sum(z**2, axis=1))))
+        along, low, high = size * np.sum(z * direction, axis=1), size * low, size * high
         # The upper tail is drawn from its mirror image: the distribution function has no digits left there.
         flip = np.where(low + along > 0, -1.0, 1.0)
         ends = np.sort(np.stack([flip * (low + along), flip * (high + along)]), axis=0)
         below, above = ndtr(ends)
         drawn = ndtri(below + (above - below) * rng.uniform(1e-9, 1 - 1e-9, len(z)))
         move_by = np.clip(flip * drawn - along, 0.999999 * low, 0.999999 * high)
-        z = z + np.where(np.isfinite(move_by), move_by, 0.0)[:, None] * direction
+        z = z + (np.where(np.isfinite(move_by), move_by, 0.0) / size)[:, None] * direction
         if step >= warmup and (step - warmup) % thin == thin - 1:
             kept.append(mine.mean + z @ factor.T)
     values = np.stack(kept, axis=1)
@@ -103,6 +109,7 @@ def payload_posterior(estimate: Estimate, draws: int = 2000, warmup: int = 1000,
         mine,
         mean=flat.mean(0),
         covariance=np.cov(flat.T),
+        dof=np.inf,
         draws=flat,
         method=f"{estimate.method}, posterior",
         covariance_method={**estimate.covariance_method, "through": "Gibbs sampling"},

@@ -113,6 +113,17 @@ def test_the_posterior_far_from_the_boundary_is_the_estimate(noisy, levels):
     np.testing.assert_allclose(posterior.std, found.std, rtol=0.15)
 
 
+def test_the_posterior_keeps_the_tails_of_few_degrees_of_freedom():
+    from bayesid.payload.parameters import payload_estimate
+
+    mean = np.array([2.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.5, 0.0, 0.5])
+    given = payload_estimate(mean, 1e-6 * np.eye(10), method="few", covariance_method={}, dof=6.0)
+    posterior = payload_posterior(given, draws=4000)
+    assert np.median(posterior.std / given.std) == pytest.approx(np.sqrt(6.0 / 4.0), rel=0.06)
+    widths = np.diff(posterior.interval(0.95)) / np.diff(given.interval(0.95))
+    assert np.median(widths) == pytest.approx(1.0, abs=0.05)
+
+
 def test_controllers_get_mass_centre_and_central_inertia(truth, about):
     from bayesid.payload.parameters import payload_estimate
 
