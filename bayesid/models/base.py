@@ -65,7 +65,7 @@ class BaseParameters:
 
     @property
     def expressions(self) -> tuple[str, ...]:
-        """(b,) each combination in words: `upper_arm_link.Izz + 1 upper_arm.rotor_inertia + 0.3754 forearm_link.m`."""
+        """(b,) each combination in words: `upper_arm_link.Izz + upper_arm.rotor_inertia + 0.3754 forearm_link.m`."""
         out = []
         for row, name in zip(self.grouping, self.names):
             terms = [

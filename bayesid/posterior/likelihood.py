@@ -125,8 +125,8 @@ def autoregressive(observations: Observations, order: int | None = None) -> Like
     """Residuals of each joint follow an autoregressive model, order by Schwarz's criterion unless given.
 
     Coefficients are those of two rounds of generalised least squares: they are asymptotically independent of beta, so that
-    fixing them costs no width. Innovation variances are marginalised. Effective samples per joint: for the mean, N times
-    the innovation variance over (1 - sum a)^-2, in units of the residual variance.
+    fixing them costs no width. Innovation variances are marginalised. Effective samples per joint, as for a mean: N times
+    the residual variance over the long-run one, which is the innovation variance over (1 - sum a)^2.
     """
     if order is None:
         order = likelihood_order(observations, wls(observations).beta)

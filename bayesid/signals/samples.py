@@ -37,7 +37,7 @@ class Samples:
     m] or "current" [A, or the drive's own unit when `effort_unit` is "raw"]. `moving` (N, n) is False where the
     joint's speed cannot be told from zero: the sign of its friction is unknown there. `direction` (N, n) in [-1, 1]
     is the slip that dry friction opposes (see `reversal.friction_direction`), through the same filter;
-    `direction_measured` is its unfiltered value. `weights` (N, n) scale the residuals, one by default. `q_std`,
+    `direction_measured` is its unfiltered value. `weights` (N, n) scale the squared residuals, one by default. `q_std`,
     `qd_std`, `qdd_std` are standard deviations where the smoother knows them, else None. `cutoff` [Hz] is the
     low-pass that shaped them (None: none). `steps` records each step: its name, its settings, the number of samples
     before and after. `source` is the log's provenance.
