@@ -110,7 +110,9 @@ def base_parameters(model) -> BaseParameters:
     """Base parameters of a `Model` (Gautier 1991), found at seeded random states inside the joint limits."""
     robot = model.robot
     rng = np.random.default_rng(1991)
-    lower, upper = np.maximum(robot.limit("lower"), -np.pi), np.minimum(robot.limit("upper"), np.pi)
+    lower, upper = robot.limit("lower"), robot.limit("upper")
+    nearest = np.clip(0.0, lower, upper)
+    lower, upper = np.maximum(lower, nearest - np.pi), np.minimum(upper, nearest + np.pi)
     q = rng.uniform(lower, upper, (_STATES, robot.dof))
     qd, qdd = 2.0 * rng.normal(size=q.shape), 4.0 * rng.normal(size=q.shape)
     rows = model.regressor(q, qd, qdd).reshape(-1, model.size)

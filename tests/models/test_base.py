@@ -1,5 +1,6 @@
 """Base parameters against ranks of the equations of motion, closed forms, and torques by recursive Newton-Euler."""
 
+import dataclasses
 import re
 
 import jax
@@ -136,3 +137,9 @@ def test_states_of_the_wrong_width_are_refused(ur10e):
         ur10e.regressor(np.zeros((4, 5)), np.zeros((4, 5)), np.zeros((4, 5)))
     with pytest.raises(ModelError, match="unknown friction law"):
         Model(load_robot("ur10e"), "sticky")
+
+
+def test_a_joint_whose_range_lies_beyond_half_a_turn_has_the_same_base_parameters():
+    robot = load_robot("two_link")
+    far = dataclasses.replace(robot, joints=tuple(dataclasses.replace(j, lower=4.0, upper=6.0) for j in robot.joints))
+    assert Model(far).base.names == Model(robot).base.names
