@@ -88,7 +88,7 @@ class Observations:
 class Whitened:
     """Observations through one autoregressive whitening filter per joint: x[t] - sum_k a[j, k] x[t - k].
 
-    The first rows of each run, which the filter cannot whiten, are left out.
+    Rows that the filter cannot whiten are left out: the first ones of each run, and those within its reach of unused rows.
     """
 
     source: Observations
@@ -109,15 +109,16 @@ class Whitened:
     def chunks(self) -> Iterator[Chunk]:
         order = self.coefficients.shape[1]
         taps = np.concatenate([np.ones((len(self.coefficients), 1)), -self.coefficients], axis=1)
-        history = None
+        history = used = None
         for chunk in self.source.chunks():
             both = np.concatenate([chunk.columns, chunk.effort[:, None]], axis=1)
-            weight = chunk.weight.copy()
             if chunk.starts_run or history is None:
                 history = np.zeros((*both.shape[:2], order))
-                weight[:, :order] = 0.0
+                used = np.zeros((len(both), order), dtype=bool)
             padded = np.concatenate([history, both], axis=2)
+            known = np.concatenate([used, chunk.weight > 0], axis=1)
             size = both.shape[2]
             white = sum(taps[:, k, None, None] * padded[:, :, order - k : order - k + size] for k in range(order + 1))
-            history = padded[:, :, size:]
+            weight = chunk.weight * np.all([known[:, order - k : order - k + size] for k in range(order + 1)], axis=0)
+            history, used = padded[:, :, size:], known[:, size:]
             yield Chunk(white[:, :-1], white[:, -1], weight, chunk.starts_run)

@@ -91,10 +91,18 @@ def test_gls_is_least_squares_after_whitening_with_yule_walker_filters(arm, run,
             taps = np.concatenate([[1.0], -np.linalg.solve(toeplitz, moments[1:])])
             both = np.column_stack([x, y])
             filtered = sum(taps[k] * both[order - k : len(both) - k] for k in range(order + 1))
-            white.append((filtered[:, :-1], filtered[:, -1], w[order:]))
+            moving = np.all([w[order - k : len(w) - k] > 0 for k in range(order + 1)], axis=0)
+            white.append((filtered[:, :-1], filtered[:, -1], w[order:] * moving))
         beta, noise = _weighted(white)
     np.testing.assert_allclose(fit.beta, beta, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(fit.noise, noise, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["wls", "robust", "gls"])
+def test_efforts_at_standstill_have_no_influence(arm, run, method):
+    spoiled = dataclasses.replace(run, effort=np.where(run.moving, run.effort, 50.0))
+    found = [METHODS[method](Observations(arm.model, (one,))).beta for one in (run, spoiled)]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
 
 
 def test_gls_finds_dry_friction_better_where_noise_is_autocorrelated(arm):
