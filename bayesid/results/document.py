@@ -17,6 +17,8 @@ from bayesid.errors import ResultError
 from bayesid.results.estimate import Estimate
 
 RESULT_SCHEMA = 1
+# Files of an earlier result that a new one need not have: figures, and the robot that only a consistent fit writes.
+_REMADE = (".png", ".urdf")
 
 
 def parameter_rows(estimate: Estimate) -> list[dict]:
@@ -46,8 +48,8 @@ def file_sha256(path) -> str:
 def write_folder(path, fill: Callable[[Path], None]) -> Path:
     """Let `fill` write into a fresh folder beside `path`, then put it in its place: written whole or not at all.
 
-    An existing folder is replaced only if it is empty or holds a result of the same command, and no folder that the new
-    result does not have. Raises ResultError otherwise.
+    An existing folder is replaced only if it is empty or holds a result of the same command, and nothing that the new
+    result does not have (figures and the identified robot apart). Raises ResultError otherwise.
     """
     target = Path(path)
     check_folder(target)
@@ -88,9 +90,9 @@ def _check_replacement(target, staged):
         return
     check_folder(target, _command_of(staged))
     fresh = {item.name for item in staged.iterdir()}
-    lost = sorted(item.name for item in target.iterdir() if item.is_dir() and item.name not in fresh)
+    lost = sorted(item.name for item in target.iterdir() if item.name not in fresh and item.suffix not in _REMADE)
     if lost:
-        raise ResultError(f"{target}: holds the folder '{lost[0]}', which would be lost; name another folder with --out")
+        raise ResultError(f"{target}: holds '{lost[0]}', which the new result would replace; name another folder with --out")
 
 
 def _command_of(folder):
