@@ -110,8 +110,8 @@ def check_execution(excitation: Excitation, samples, robot=None, noise=None) -> 
 def find_timing(excitation: Excitation, time, q) -> tuple[float, float]:
     """Log time [s] at which the motion began and the speed at which it was played, by least squares on position.
 
-    A start is searched at speed 1 over the log, then both are refined (Gauss-Newton). Raises DesignError for a log without
-    time.
+    A start is searched at speed 1 over the log, then both are refined (Gauss-Newton) with the amplitude of each joint free, so
+    that a motion that was shrunk is not taken for one that began at another time. Raises DesignError for a log without time.
     """
     from scipy.optimize import least_squares
 
@@ -134,7 +134,16 @@ def find_timing(excitation: Excitation, time, q) -> tuple[float, float]:
         raise DesignError("the log is empty or its time stands still")
     starts = np.arange(low, high, max((high - low) / _SEARCH, 0.02))
     best = float(starts[int(np.argmin([misfit(s) for s in starts]))])
-    fitted = least_squares(lambda x: errors(x[0], x[1])[0].ravel(), [best, 1.0], x_scale=[0.01, 0.001], xtol=1e-12)
+    swing = design - design[0]
+
+    def shapes(x):
+        error, known = errors(*x)
+        recorded = np.where(known, error + swing, 0.0)
+        size = np.sum(np.where(known, swing, 0.0) ** 2, axis=0)
+        amplitude = np.where(size > 0, np.sum(recorded * swing, axis=0) / np.where(size > 0, size, 1.0), 1.0)
+        return np.where(known, recorded - amplitude * swing, 0.0).ravel()
+
+    fitted = least_squares(shapes, [best, 1.0], x_scale=[0.01, 0.001], xtol=1e-12)
     return float(fitted.x[0]), float(fitted.x[1])
 
 

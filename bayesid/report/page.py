@@ -44,10 +44,10 @@ def figure_section(title: str, figure, note: str = "", dpi: int = 110) -> Sectio
     return Section(title, f'<img alt="{html.escape(title)}" src="data:image/png;base64,{data}">{below}')
 
 
-def png(figure, dpi: int = 100) -> bytes:
+def png(figure, dpi: int = 80) -> bytes:
     """PNG bytes of a matplotlib Figure."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
+    figure.savefig(buffer, format="png", dpi=dpi, pil_kwargs={"compress_level": 4})
     return buffer.getvalue()
 
 
