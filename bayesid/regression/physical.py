@@ -56,7 +56,7 @@ class PhysicalProgram:
         self.center, self.spread = _prior(model)
         self._factor = factor
         self._orthogonal, upper = np.linalg.qr(np.vstack([factor @ model.base.matrix * self.spread, np.eye(model.size)]))
-        self._inverse = np.linalg.inv(upper)
+        self._upper, self._inverse = upper, np.linalg.inv(upper)
         self._deviation = cp.Variable(model.size)
         self._minimum = cp.Parameter(model.size)
         parameters = cp.multiply(self.spread, self._minimum + self._inverse @ self._deviation)
@@ -78,9 +78,7 @@ class PhysicalProgram:
         """Standard parameters (P,) for unconstrained base parameters (b,). Raises SolverError when there are none."""
         import cvxpy as cp
 
-        center = self.center if center is None else center
-        right = np.concatenate([self._factor @ beta, center / self.spread])
-        self._minimum.value = self._inverse @ (self._orthogonal.T @ right)
+        self._minimum.value = self._unconstrained(beta, self.center if center is None else center)
         status = self._solved(cp)
         if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
             raise SolverError("no physically consistent parameters meet the mass bounds: widen them")
@@ -90,6 +88,34 @@ class PhysicalProgram:
         if self._problem.status == cp.OPTIMAL_INACCURATE and min_eigenvalues(self.model, found).min() <= 0:
             raise SolverError("the physically consistent fit stopped short of consistency; use --method wls")
         return found
+
+    def solve_many(self, betas, centers) -> np.ndarray:
+        """Standard parameters (S, P) for base parameters (S, b) and prior centres (S, P).
+
+        Only the right-hand side of the constraints differs, so cvxpy's canonical form is made once and shifted; what the
+        solver does not settle that way, and a program with a pull, goes through `solve`.
+        """
+        import cvxpy as cp
+
+        if self.constraints.pull > 0 or self._minimum.value is None:
+            return np.array([self.solve(beta, center) for beta, center in zip(betas, centers, strict=True)])
+        data, chain, _ = self._problem.get_problem_data(cp.CLARABEL)
+        first, right = self._minimum.value.copy(), data["b"]
+        slope = data["A"][:, : self.model.size] @ self._upper
+        found = []
+        for beta, center in zip(betas, centers, strict=True):
+            minimum = self._unconstrained(beta, center)
+            solution = chain.solve_via_data(self._problem, {**data, "b": right - slope @ (minimum - first)})
+            if str(solution.status) == "Solved":
+                deviation = np.array(solution.x[: self.model.size])
+                found.append((minimum + self._inverse @ deviation) * self.spread)
+            else:
+                found.append(self.solve(beta, center))
+        return np.array(found)
+
+    def _unconstrained(self, beta, center):
+        right = np.concatenate([self._factor @ beta, center / self.spread])
+        return self._inverse @ (self._orthogonal.T @ right)
 
     def _solved(self, cp):
         """Status of the solver; what its own scaling of the data keeps from converging is tried once more without it."""
@@ -152,7 +178,7 @@ def physical(
     if np.isfinite(dof):
         shifts *= np.sqrt(dof / rng.chisquare(dof, size=(draws, 1)))
     centers = program.center + program.spread * rng.normal(size=(draws, model.size))
-    sampled = np.array([program.solve(fit.beta + s, c) for s, c in zip(shifts, centers)]).reshape(draws, model.size)
+    sampled = program.solve_many(fit.beta + shifts, centers).reshape(draws, model.size)
     return PhysicalFit(parameters, sampled, _active(model, parameters))
 
 

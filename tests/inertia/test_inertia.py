@@ -16,9 +16,7 @@ nearest_consistent = jax.jit(inertia.nearest_consistent)
 
 def cloud(rng, points=12):
     """Masses (k,) and places (k, 3) of a random cloud of point masses, off the origin and flat to a random degree."""
-    return rng.uniform(0.01, 2.0, points), rng.normal(size=(points, 3)) * 10.0 ** rng.uniform(-2, 0, 3) + rng.normal(
-        size=3
-    )
+    return rng.uniform(0.01, 2.0, points), rng.normal(size=(points, 3)) * 10.0 ** rng.uniform(-2, 0, 3) + rng.normal(size=3)
 
 
 def standard(masses, places):
@@ -45,11 +43,7 @@ def pinocchio_parameters(pi):
 
 
 def random_pose(rng):
-    return (
-        pin.SE3.Random()
-        if rng is None
-        else pin.SE3(pin.Quaternion(*rng.normal(size=4)).normalized(), rng.normal(size=3))
-    )
+    return pin.SE3.Random() if rng is None else pin.SE3(pin.Quaternion(*rng.normal(size=4)).normalized(), rng.normal(size=3))
 
 
 def test_pseudo_inertia_is_the_second_moment_of_the_homogeneous_points(clouds, bodies):

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from bayesid.errors import DataError, SolverError
+from bayesid.models import Model
 from bayesid.regression import HAC, Constraints, Observations, PhysicalProgram, physical, validate, wls
 from bayesid.regression.identify import identify
+from bayesid.robots import load_robot
 
 _GAINS = np.array([10.0, 10.6956, 8.4566, 9.0029, 9.48, 10.1232])
 
@@ -177,3 +179,18 @@ def test_base_and_standard_estimates_tell_the_same(real):
     assert found.base.names != found.estimate.names
     assert len(found.base) == 58
     assert len(found.estimate) == 84
+
+
+def test_many_programs_solved_together_equal_each_solved_alone():
+    model = Model(load_robot("two_link"))
+    rng = np.random.default_rng(5)
+    b = model.base.dimension
+    factor = np.linalg.qr(rng.normal(size=(4 * b, b)), mode="r") * 30.0
+    beta = model.base.project(model.nominal)
+    betas = beta + 0.3 * rng.normal(size=(12, b)) * (0.1 + np.abs(beta))
+    together = PhysicalProgram(model, factor, Constraints())
+    together.solve(beta)
+    centers = together.center + together.spread * rng.normal(size=(12, model.size))
+    alone = PhysicalProgram(model, factor, Constraints())
+    expected = np.array([alone.solve(*case) for case in zip(betas, centers)])
+    np.testing.assert_allclose(together.solve_many(betas, centers) / together.spread, expected / together.spread, atol=2e-4)
