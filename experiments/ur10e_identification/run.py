@@ -2,7 +2,7 @@
 
     python experiments/ur10e_identification/run.py [--data DIR] [--sets 60] [--out experiments/ur10e_identification]
 
-DIR (default: BAYESID_DATA) holds the folder ur10e_innopolis with its card. Writes results.json, results.md, held_out_torque.png.
+DIR (default: BAYESID_DATA) holds the folder ur10e_innopolis. Writes results.json, results.md and held_out_torque.png.
 """
 
 import argparse
