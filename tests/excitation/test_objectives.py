@@ -63,10 +63,8 @@ def test_costs_tend_to_their_objectives_as_they_sharpen():
     assert float(EOptimal().cost(matrix, 1e4)) == pytest.approx(-np.log(EOptimal().value(matrix)), abs=1e-3)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: o.name)
-def test_more_data_never_costs_more(objective):
-    if isinstance(objective, ConditionNumber):
-        pytest.skip("a condition number can grow with data")
+@pytest.mark.parametrize("objective", [o for o in OBJECTIVES if not isinstance(o, ConditionNumber)], ids=lambda o: o.name)
+def test_more_data_never_costs_more_but_for_the_condition_number(objective):
     matrix = spd(4)
     assert float(objective.cost(matrix + spd(5), 64.0)) < float(objective.cost(matrix, 64.0))
 
