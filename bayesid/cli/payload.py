@@ -59,7 +59,7 @@ def add_arguments(parser):
     group.add_argument(
         "--difference", action="store_true", help="the unloaded log is the same motion: estimate from the difference"
     )
-    group.add_argument("--friction", default="coulomb-offset", metavar="LAW", help="friction law (default coulomb-offset)")
+    group.add_argument("--friction", default="sublinear", metavar="LAW", help="friction law (default sublinear)")
     add_log_options(parser, robot=False)
     group = parser.add_argument_group("goal and planning")
     group.add_argument("--goal-mass", type=float, metavar="PERCENT", help="wanted half width of the mass's 95%% interval")
@@ -140,6 +140,7 @@ def _from_torques(args, robot, frame, progress):
     from pathlib import Path
 
     from bayesid.errors import DataError
+    from bayesid.gains import gain_friction
     from bayesid.models import Model
     from bayesid.payload import payload_from_difference, payload_from_torques
     from bayesid.results import Estimate
@@ -148,13 +149,15 @@ def _from_torques(args, robot, frame, progress):
         raise DataError("--schema is needed to read a robot's log: a preset (see 'bayesid datasets list') or a TOML file")
     gains, gain_covariance = read_gains(args.drive_gains, robot)
     logs, (loaded,) = read_samples([args.log], args, robot)
-    model = Model(robot, args.friction)
+    model = Model(robot, gain_friction(args.friction))
     first = Path(args.unloaded[0])
     options = {"gains": gains, "gain_covariance": gain_covariance, "frame": frame}
     if first.is_dir() or first.suffix == ".json":
         if args.difference or len(args.unloaded) > 1:
             raise DataError(f"{first}: a result stands alone as --unloaded; --difference needs an unloaded log")
         unloaded = Estimate.load(first / "base.json" if first.is_dir() else first)
+        model = getattr(unloaded.predictor, "model", model)
+        options["gains"] = _gains_of_result(first, unloaded, gains)
         progress.stage("solving", "solve")
         return payload_from_torques(model, unloaded, loaded, **options), data_part(logs, [loaded])
     more, runs = read_samples(args.unloaded, args, robot)
@@ -165,6 +168,23 @@ def _from_torques(args, robot, frame, progress):
             raise DataError("--difference takes one unloaded log")
         return payload_from_difference(model, runs[0], loaded, **options), data
     return payload_from_torques(model, runs, loaded, **options), data
+
+
+def _gains_of_result(path, unloaded, given):
+    """Drive gains for a log that is compared with an identified model: those that the model was identified with."""
+    import numpy as np
+
+    from bayesid.errors import DataError
+
+    used = getattr(unloaded.predictor, "gains", None)
+    if used is None or given is None:
+        return given if used is None else used
+    if not np.allclose(used, given, rtol=1e-6):
+        raise DataError(
+            f"{path}: was identified with the drive gains {','.join(f'{k:.6g}' for k in used)}; others here would weigh the "
+            "difference between the gains as payload: leave --drive-gains out, or identify with the same ones"
+        )
+    return given
 
 
 def _consistent(args, estimate):

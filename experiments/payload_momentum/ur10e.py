@@ -5,7 +5,8 @@
 DIR holds ur10e_innopolis (default: BAYESID_DATA). Three loaded recordings, each with a model from an unloaded one: of the same
 day where there is one; the load of 2020-01-13 has none, its model comes from the longest unloaded recording. Gains are
 those of the controller (target moment over target current; joints 1 and 6, which have no such figure, take those of the
-joints of the same size), then those that `bayesid.gains` estimates from the pair of 2020-01-31.
+joints of the same size), then those that `bayesid drive-gains` estimates from the pair of 2020-01-31. Friction is the
+sublinear law that drive-gains takes by default, for the gains and for the models alike.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesid.gains import GainRuns, Load, estimate_gains
+from bayesid.gains import GainRuns, Load, estimate_gains, gain_friction
 from bayesid.logs import read_log
 from bayesid.models import Model
 from bayesid.payload import about_com, payload_from_difference, payload_from_torques
@@ -46,10 +47,15 @@ class Recordings:
         return self._known[name]
 
 
-def estimated_gains(read, friction="coulomb-offset"):
+def model_of_the_robot():
+    """The UR10e with the friction law of drive-gains."""
+    return Model(load_robot("ur10e"), gain_friction("sublinear"))
+
+
+def estimated_gains(read):
     """Gains of `bayesid.gains` from the pair of 2020-01-31 and its weighed load."""
     _, unloaded, loaded, mass, _ = CASES[1]
-    model = Model(load_robot("ur10e"), friction)
+    model = model_of_the_robot()
     return estimate_gains(GainRuns(model, (read(unloaded), read(loaded)), (None, 0), (Load(mass),)))
 
 
@@ -72,7 +78,7 @@ def row(case, label, weighed, estimate):
 
 def study(read, tell=print):
     """Rows of the table."""
-    model = Model(load_robot("ur10e"))
+    model = model_of_the_robot()
     rows = []
     for case, unloaded, loaded, weighed, _ in CASES:
         rows.append(

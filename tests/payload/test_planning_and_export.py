@@ -188,3 +188,17 @@ def test_the_command_plans(capsys):
     plan = json.loads(text)["plan"]
     assert plan["goal"]["met"]
     assert 0.0 < plan["distance_m"] <= 0.1
+
+
+def test_a_result_is_used_with_the_gains_that_it_was_identified_with():
+    from types import SimpleNamespace
+
+    from bayesid.cli.payload import _gains_of_result
+
+    identified = SimpleNamespace(predictor=SimpleNamespace(gains=np.array([10.0, 8.5])))
+    np.testing.assert_array_equal(_gains_of_result("result", identified, None), [10.0, 8.5])
+    np.testing.assert_array_equal(_gains_of_result("result", identified, np.array([10.0, 8.5])), [10.0, 8.5])
+    with pytest.raises(DataError, match="was identified with the drive gains 10,8.5"):
+        _gains_of_result("result", identified, np.array([12.0, 9.8]))
+    torques = SimpleNamespace(predictor=SimpleNamespace(gains=None))
+    np.testing.assert_array_equal(_gains_of_result("result", torques, np.array([12.0, 9.8])), [12.0, 9.8])
