@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesid.dynamics import frame_pose
-from bayesid.errors import DesignError
+from bayesid.errors import DataError, DesignError
 from bayesid.payload import (
     UNTARED,
     SensorNoise,
@@ -198,7 +198,7 @@ def test_a_result_is_used_with_the_gains_that_it_was_identified_with():
     identified = SimpleNamespace(predictor=SimpleNamespace(gains=np.array([10.0, 8.5])))
     np.testing.assert_array_equal(_gains_of_result("result", identified, None), [10.0, 8.5])
     np.testing.assert_array_equal(_gains_of_result("result", identified, np.array([10.0, 8.5])), [10.0, 8.5])
-    with pytest.raises(DataError, match="was identified with the drive gains 10,8.5"):
+    with pytest.raises(DataError, match=r"was identified with the drive gains 10,8\.5"):
         _gains_of_result("result", identified, np.array([12.0, 9.8]))
     torques = SimpleNamespace(predictor=SimpleNamespace(gains=None))
     np.testing.assert_array_equal(_gains_of_result("result", torques, np.array([12.0, 9.8])), [12.0, 9.8])
