@@ -1,7 +1,7 @@
 """Drive gains: from motor current to joint torque, from runs without and with a weighed load."""
 
 from bayesid.gains.estimate import estimate_gains
-from bayesid.gains.gains import Gains, gain_sensitivity, read_gains
+from bayesid.gains.gains import Gains, read_gains
 from bayesid.gains.planning import Plan, plan_gains
 from bayesid.gains.runs import SUBLINEAR, GainRuns, Load, gain_friction
 from bayesid.gains.sensor import SensorGain, sensor_gain
@@ -17,7 +17,6 @@ __all__ = [
     "SensorGain",
     "estimate_gains",
     "gain_friction",
-    "gain_sensitivity",
     "plan_gains",
     "read_gains",
     "sensor_gain",

@@ -78,16 +78,3 @@ def _from_result(path: Path) -> Gains:
     covariance = np.asarray(stored.get("covariance", np.diag([row["std"] ** 2 for row in rows])), dtype=float)
     dof = stored.get("dof")
     return Gains(mean, covariance, math.inf if dof is None else float(dof))
-
-
-def gain_sensitivity(fit, gains) -> np.ndarray:
-    """(b, n) derivative of a least-squares fit's base parameters by the drive gains (n,) its currents were multiplied with.
-
-    With weights held, beta solves N beta = sum_j w_j X_j^T (K_j i_j), hence d beta / d K_j = N^-1 w_j X_j^T i_j. Add
-    S Sigma_K S^T to the fit's covariance when the gains were estimated from other recordings.
-    """
-    from scipy.linalg import cho_solve
-
-    gains = np.asarray(gains, dtype=float)
-    right = np.column_stack([w * fit.information.moment(j) / gains[j] for j, w in enumerate(fit.weights)])
-    return cho_solve((fit.factor, False), right)
