@@ -59,11 +59,9 @@ def gradient_seconds(target, rounds=300):
     import jax
     import jax.numpy as jnp
 
-    from bayesid.posterior.sampling import _inverse_root, _potential, _problem
-
-    center = target.center()
-    slope = jax.jit(jax.value_and_grad(_potential(*_problem(target, center, _inverse_root(target.precision(center))))))
-    z = jnp.zeros(len(center))
+    problem = target.problem()
+    slope = jax.jit(jax.value_and_grad(problem.layout.potential(problem.arrays)))
+    z = jnp.zeros(problem.size)
     best = np.inf
     for _ in range(rounds):
         clock = time.perf_counter()

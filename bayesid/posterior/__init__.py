@@ -8,6 +8,7 @@ from bayesid.posterior.likelihood import Likelihood, autoregressive, calibrated,
 from bayesid.posterior.posterior import Posterior, infer
 from bayesid.posterior.prediction import TorquePredictor, coverage
 from bayesid.posterior.prior import Bounded, ClassPrior, FromRobot, LinearPrior, Prior, Wishart
+from bayesid.posterior.problem import Density, Layout, Problem
 from bayesid.posterior.sampling import NUTS, SVI, Draws, Laplace
 from bayesid.posterior.target import Target
 
@@ -17,6 +18,7 @@ __all__ = [
     "Bounded",
     "ClassPrior",
     "Conflict",
+    "Density",
     "Diagnostics",
     "Draws",
     "Fleet",
@@ -24,10 +26,12 @@ __all__ = [
     "FrictionComparison",
     "FromRobot",
     "Laplace",
+    "Layout",
     "Likelihood",
     "LinearPrior",
     "Posterior",
     "Prior",
+    "Problem",
     "Target",
     "TorquePredictor",
     "Wishart",

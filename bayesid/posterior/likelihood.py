@@ -19,6 +19,27 @@ from bayesid.regression.least_squares import autoregression, gls, wls
 HIGHEST_ORDER = 12
 
 
+@dataclass(frozen=True)
+class Squares:
+    """Sizes of a likelihood as samplers compile it: `groups` of `height` residuals, their scale `marginal` or known."""
+
+    groups: int
+    height: int
+    marginal: bool
+
+    @property
+    def size(self) -> int:
+        """Number of residuals."""
+        return self.groups * self.height
+
+    def potential(self, residuals, counts):
+        """Negative logarithm of the likelihood, in JAX, of residuals rows @ beta - target (size,)."""
+        import jax.numpy as jnp
+
+        squares = jnp.sum(residuals.reshape(self.groups, self.height) ** 2, axis=1)
+        return 0.5 * jnp.sum(counts * jnp.log(squares) if self.marginal else squares)
+
+
 @dataclass(frozen=True, eq=False)
 class Likelihood:
     """log p(data | beta) as a sum over groups of rows ||F_g beta - y_g||^2.
@@ -42,6 +63,10 @@ class Likelihood:
     def size(self) -> int:
         """Number of base parameters b."""
         return self.rows.shape[2]
+
+    @property
+    def form(self) -> Squares:
+        return Squares(*self.rows.shape[:2], self.counts is not None)
 
     def squares(self, beta) -> np.ndarray:
         """(G,) sums of squares at beta (b,)."""

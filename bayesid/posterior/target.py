@@ -1,9 +1,4 @@
-"""The posterior density of standard parameters, its mode, and the coordinates in which it is nearly round.
-
-A barrier log x of the prior is continued below a small x by its tangent. The tangent lies above the logarithm, so draws from
-the continued density become draws from the posterior itself when each is kept with the probability exp(log p - log p
-continued): one inside, zero where no body exists. The sampler then meets no wall, and the answer stays exact.
-"""
+"""The posterior density of standard parameters, its mode, and the coordinates in which it is nearly round."""
 
 from __future__ import annotations
 
@@ -12,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesid.errors import DataError, SolverError
+from bayesid.posterior.continued import LinearProblem
 from bayesid.posterior.likelihood import Likelihood
 from bayesid.posterior.prior import BASIS, LinearPrior, pseudo
 
-# Relative to the posterior's centre: below this part of it, barriers go on as straight lines.
-TANGENT = 0.05
 _NEWTON_STEPS = 100
 _SCALE_ROUNDS = 30
 
@@ -67,6 +61,11 @@ class Target:
         rows, _ = self.likelihood.quadratic(self.model.base.project(parameters))
         rows = rows @ self.model.base.matrix
         return hessian + rows.T @ rows
+
+    def problem(self) -> LinearProblem:
+        """The density for samplers, whitened by the curvature at `center`."""
+        center = self.center()
+        return LinearProblem(self.prior, self.likelihood, center, _inverse_root(self.precision(center)))
 
     def _minimize(self, lost, lost_scalar):
         prior = self.prior
@@ -150,3 +149,12 @@ class Target:
         slope[prior.free] = (x[prior.free] - prior.middle) / prior.spread**2
         hessian[prior.free, prior.free] = prior.spread**-2.0
         return slope, hessian
+
+
+def _inverse_root(precision):
+    """(P, P) root with root root^T the inverse of a precision matrix, scaled first: its entries span many decades."""
+    from scipy.linalg import solve_triangular
+
+    scale = 1.0 / np.sqrt(np.diag(precision))
+    factor = np.linalg.cholesky(precision * np.outer(scale, scale))
+    return scale[:, None] * solve_triangular(factor, np.eye(len(scale)), lower=True).T

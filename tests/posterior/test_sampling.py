@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -72,6 +72,54 @@ def test_fast_methods_are_close_to_the_chains(both, arm, method):
 def test_same_seed_same_draws(both):
     again = SAMPLER.run_many(both[0])
     np.testing.assert_array_equal(again[0].parameters, both[1][0].parameters)
+
+
+@dataclass(frozen=True)
+class LogNormalLayout:
+    def potential(self, arrays):
+        return lambda z: 0.5 * ((z - arrays["shift"]) ** 2).sum()
+
+
+@dataclass(frozen=True, eq=False)
+class LogNormal:
+    """Two log-normal parameters exp(z), z ~ N(shift, 1), kept where their sum is below `limit`: no link, no likelihood."""
+
+    arrays: dict
+    limit: float
+    layout: LogNormalLayout = LogNormalLayout()
+    size: int = 2
+    names: tuple = ("a", "b")
+
+    def problem(self):
+        return self
+
+    def parameters(self, whitened):
+        return np.exp(whitened)
+
+    def exists(self, whitened):
+        return np.exp(whitened).sum(axis=-1) < self.limit
+
+    def accept(self, whitened, rng):
+        return self.exists(whitened)
+
+
+def test_samplers_take_any_density_in_any_coordinates():
+    shift = np.array([0.3, -0.2])
+    unbounded, bounded = (LogNormal({"shift": shift}, limit) for limit in (np.inf, 4.0))
+    free, held = NUTS(chains=4, warmup=100, draws=500).run_many([unbounded, bounded])
+    logs = np.log(free.parameters).reshape(-1, 2)
+    np.testing.assert_allclose(logs.mean(axis=0), shift, atol=4 * 1 / np.sqrt(800))
+    np.testing.assert_allclose(logs.var(axis=0), 1.0, rtol=0.25)
+    assert held.parameters.sum(axis=-1).max() < 4.0
+    reference = np.exp(shift + np.random.default_rng(0).normal(size=(20000, 2)))
+    reference = reference[reference.sum(axis=1) < 4.0].mean(axis=0)
+    np.testing.assert_allclose(held.parameters.mean(axis=(0, 1)), reference, rtol=0.1)
+    assert Laplace(200).run(bounded).parameters.sum(axis=-1).max() < 4.0
+
+
+def test_densities_of_different_shape_are_not_sampled_together(both):
+    with pytest.raises(DataError, match="same model"):
+        NUTS().run_many([both[0][0], LogNormal({"shift": np.zeros(2)}, np.inf)])
 
 
 def test_useless_settings_are_refused():
