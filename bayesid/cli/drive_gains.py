@@ -12,6 +12,11 @@ EXPLANATION = {
     "tls": "mixed total least squares: noise in currents only, all joints consistent by assumption",
 }
 
+MOTOR = (
+    "motor's constant: the 95 % interval of what a datasheet states. The gear's loss while driving may differ from that while\n"
+    "driven back, which no current can tell from the gain; torques beyond the gear are K i all the same."
+)
+
 
 def add_arguments(parser):
     parser.epilog = (
@@ -76,7 +81,8 @@ def run(args):
             if not args.compare or method == args.method:
                 raise
             found[method] = str(error)
-    return _finish(args, robot, found, data_part(logs, samples), progress)
+    progress.stage("gear losses", "solve")
+    return _finish(args, robot, found, _constants(found[args.method], prior), data_part(logs, samples), progress)
 
 
 def _estimate(args, robot, samples, carried, loads, prior, method):
@@ -94,7 +100,19 @@ def _estimate(args, robot, samples, carried, loads, prior, method):
     return runs, estimate_gains(runs, method, prior=prior, covariance=COVARIANCES[args.covariance]())
 
 
-def _finish(args, robot, found, data, progress):
+def _constants(found, prior):
+    """Motor constants by the method asked for, or why there are none."""
+    from bayesid.errors import DataError, SolverError
+    from bayesid.gains import motor_constants
+
+    runs, estimate = found
+    try:
+        return motor_constants(estimate, runs, prior)
+    except (DataError, SolverError) as error:
+        return str(error)
+
+
+def _finish(args, robot, found, constants, data, progress):
     import numpy as np
 
     import bayesid
@@ -118,6 +136,11 @@ def _finish(args, robot, found, data, progress):
         "undetermined": estimate.meta["undetermined"],
         "active_constraints": estimate.meta["active"],
     }
+    if isinstance(constants, str):
+        document["motor_constants"] = {"refused": constants}
+    else:
+        losses = zip(parameter_rows(constants), constants.meta["load_friction"], constants.meta["load_friction_std"])
+        document["motor_constants"] = [{**row, "load_friction": m, "load_friction_std": s} for row, m, s in losses]
     methods = {name: entry[1] for name, entry in found.items() if not isinstance(entry, str)}
     if args.compare:
         document["methods"] = {
@@ -146,8 +169,12 @@ def _finish(args, robot, found, data, progress):
     if args.json:
         print(json_text(document))
         return 0
-    print(_table(robot, found, args))
+    print(_table(robot, found, constants))
     print()
+    if isinstance(constants, str):
+        print(f"motor constants: not told: {constants}")
+    else:
+        print(MOTOR)
     for name in found if args.compare else ():
         print(f"{name}: {EXPLANATION[name]}")
     for name, entry in found.items():
@@ -171,7 +198,7 @@ def _finish(args, robot, found, data, progress):
     return 0
 
 
-def _table(robot, found, args):
+def _table(robot, found, constants):
     rows = []
     for j, joint in enumerate(robot.joint_names):
         cells = []
@@ -183,8 +210,12 @@ def _table(robot, found, args):
             low, high = estimate.interval(0.95)[j]
             mark = " ?" if joint in estimate.meta["undetermined"] else ""
             cells.append("held" if estimate.std[j] == 0 else f"{estimate.mean[j]:.3f} [{low:.3f}, {high:.3f}]{mark}")
+        if not isinstance(constants, str):
+            low, high = constants.interval(0.95)[j]
+            cells.append(f"[{low:.3f}, {high:.3f}]")
         rows.append((joint, *cells))
-    return table(("drive gain [N m/A]", *(f"{name}, 95 % interval" for name in found)), rows)
+    constant = () if isinstance(constants, str) else ("motor's constant",)
+    return table(("drive gain [N m/A]", *(f"{name}, 95 % interval" for name in found), *constant), rows)
 
 
 def _plan(args, robot, loads):

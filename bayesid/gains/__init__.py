@@ -2,6 +2,7 @@
 
 from bayesid.gains.estimate import estimate_gains
 from bayesid.gains.gains import Gains, read_gains
+from bayesid.gains.losses import motor_constants
 from bayesid.gains.planning import Plan, plan_gains
 from bayesid.gains.runs import SUBLINEAR, GainRuns, Load, gain_friction
 from bayesid.gains.sensor import SensorGain, sensor_gain
@@ -17,6 +18,7 @@ __all__ = [
     "SensorGain",
     "estimate_gains",
     "gain_friction",
+    "motor_constants",
     "plan_gains",
     "read_gains",
     "sensor_gain",

@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from bayesid.errors import BayesidError
-from bayesid.gains import GainRuns, Gains, Load, estimate_gains, gain_friction, sensor_gain, with_load_friction
+from bayesid.gains import GainRuns, Gains, Load, estimate_gains, gain_friction, motor_constants, sensor_gain, with_load_friction
 from bayesid.gains.estimate import estimate_of
 from bayesid.gains.solving import ls, ml
 from bayesid.logs import read_log
@@ -82,7 +82,7 @@ def pair(samples, law="sublinear", shared=False, load_friction=False):
     return with_load_friction(runs) if load_friction else runs
 
 
-def row(name, estimate):
+def row(name, estimate, constants=None):
     low, high = estimate.interval(0.95)[:6].T
     gains = estimate.mean[:6]
     return {
@@ -94,6 +94,17 @@ def row(name, estimate):
         "covers_controller": [bool(a < k < b) for a, k, b in zip(low, CONTROLLER, high)],
         "undetermined": estimate.meta["undetermined"],
         "noise_A": estimate.meta["current_noise"],
+        "motor_constants": None if constants is None else told(constants),
+    }
+
+
+def told(constants):
+    low, high = constants.interval(0.95).T
+    return {
+        "interval95": np.column_stack([low, high]).tolist(),
+        "covers_controller": [bool(a < k < b) for a, k, b in zip(low, CONTROLLER, high)],
+        "load_friction": constants.meta["load_friction"],
+        "load_friction_std": constants.meta["load_friction_std"],
     }
 
 
@@ -119,7 +130,8 @@ def real():
     rows, estimates = [], {}
     for name, runs, method, prior in cases:
         estimates[name] = estimate_gains(runs, method, prior=prior)
-        rows.append(row(name, estimates[name]))
+        constants = motor_constants(estimates[name], runs) if name.startswith("ml (default)") else None
+        rows.append(row(name, estimates[name], constants))
         print(line(rows[-1]), flush=True)
     agreement = {}
     for tail in ("(default)", "with load friction"):
@@ -197,7 +209,7 @@ class Frozen:
             first = last
 
 
-def simulation(draws=100):
+def simulation(draws=400):
     """Bias and coverage over `draws` of AR(1) current noise, 0.9 per 20 ms sample, on a motion of twelve harmonics."""
     sys.path.insert(0, str(HERE.parents[1]))
     from bayesid.simulation.synthetic import autocorrelated
@@ -220,7 +232,7 @@ def simulation(draws=100):
     started = time.monotonic()
     for draw in range(draws):
         noise = np.random.default_rng(1000 + draw)
-        parts = [autocorrelated(noise, q.shape, 0.6 * truth.NOISE, 0.9) for _ in range(2)]
+        parts = [autocorrelated(noise, q.shape, truth.NOISE, 0.9) for _ in range(2)]
         information = frozen.with_current(clean + np.concatenate(parts))
         fit = ml(frozen, None, information)
         estimate = estimate_of(fit, frozen, information, HAC())
@@ -296,6 +308,20 @@ def markdown(part, result):
         text += [f"| controller | {' | '.join('' if np.isnan(k) else f'{k:.2f}' for k in CONTROLLER)} |"]
         text += [line(entry) for entry in result["rows"]]
         text += [""] + [f"- {e['name']}, {j}: {w}" for e in result["rows"] for j, w in e["undetermined"].items()]
+        text += [
+            "",
+            "What a controller states is the motor's constant: the drive gain up to how the gear's loss splits between driving",
+        ]
+        text += ["and being driven back, which lies within plus and minus the load friction. 95 % intervals:", ""]
+        text += ["| | joint 1 | joint 2 | joint 3 | joint 4 | joint 5 | joint 6 |", "|---" * 7 + "|"]
+        for entry in (e for e in result["rows"] if e["motor_constants"]):
+            found = entry["motor_constants"]
+            marks = [
+                "" if np.isnan(k) else " covers" if c else " misses" for k, c in zip(CONTROLLER, found["covers_controller"])
+            ]
+            cells = [f"[{low:.2f}, {high:.2f}]{mark}" for (low, high), mark in zip(found["interval95"], marks)]
+            losses = [f"{m:.3f} +- {s:.3f}" for m, s in zip(found["load_friction"], found["load_friction_std"])]
+            text += [f"| {entry['name']} | {' | '.join(cells)} |", f"| load friction | {' | '.join(losses)} |"]
         text += ["", "Difference of the two pairs in standard deviations, joints 1 to 6:", ""]
         text += [f"- ml, {k}: {', '.join(f'{z:.2f}' for z in v)}" for k, v in result["agreement_z"].items()]
     elif part == "payload":

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesid.errors import DataError
-from bayesid.gains import METHODS, GainRuns, Gains, Load, estimate_gains, with_load_friction
+from bayesid.gains import METHODS, GainRuns, Gains, Load, estimate_gains, motor_constants, with_load_friction
 from bayesid.gains.solving import attenuation, ls, ml, relative
 from bayesid.regression import AR, HAC, Observations, compress, gain_sensitivity, wls
 from tests.gains.conftest import GAINS, MASS, NOISE, PAYLOAD
@@ -104,6 +104,35 @@ def test_a_load_friction_in_the_data_is_found_and_absent_otherwise(world):
     np.testing.assert_allclose(fit.coefficients[at][1:], loss[1:], atol=6e-3)
     np.testing.assert_allclose(fit.gains[1:], GAINS[1:], rtol=8e-3)
     np.testing.assert_allclose(ml(with_load_friction(runs, rounds=2)).coefficients[at][1:], 0.0, atol=6e-3)
+
+
+@pytest.mark.parametrize(("driving", "driven"), [(0.07, 0.02), (0.02, 0.07)])
+def test_motor_constants_hold_the_truth_whatever_the_gear_loses_in_either_direction(world, driving, driven):
+    runs = world.gain_runs(seed=4, scale=0.1)
+    rigid = np.where(np.array(world.model.kinds) == "friction", 0.0, world.parameters)
+    changed = []
+    for run, extra in zip(runs.runs, (0.0, PAYLOAD)):
+        parameters = rigid.copy()
+        parameters[50:60] += extra
+        own = world.model.torque(parameters, run.q, run.qd, run.qdd)
+        current = run.effort + np.where(own * run.qd > 0, driving, -driven) * own / GAINS
+        changed.append(run.replace(effort=current, effort_measured=current))
+    lossy = with_load_friction(GainRuns(world.model, tuple(changed), (None, 0), (Load(MASS),), (0, 0)))
+    estimate = estimate_gains(lossy, covariance=HAC())
+    seen = GAINS / (1.0 + 0.5 * (driving - driven))
+    assert np.all(np.abs(estimate.mean[:6] - seen) < 3.5 * estimate.std[:6])
+    assert np.sum(np.abs(estimate.mean[:6] - GAINS) > 3.5 * estimate.std[:6]) >= 3
+    constants = motor_constants(estimate, lossy)
+    low, high = constants.interval(0.95).T
+    assert np.all((low < GAINS) & (high > GAINS))
+    np.testing.assert_allclose(constants.meta["load_friction"][1:], 0.5 * (driving + driven), atol=0.01)
+
+
+def test_motor_constants_of_another_estimate_are_refused(world):
+    runs = world.gain_runs(seed=4)
+    estimate = estimate_gains(runs)
+    with pytest.raises(DataError, match="holds no drive gains"):
+        motor_constants(estimate.select(estimate.names[6:]), runs)
 
 
 def test_friction_of_each_run_is_its_own_when_asked(world):

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from bayesid.errors import DataError
-from bayesid.gains import GainRuns, Gains, Load, estimate_gains, gain_friction, plan_gains, read_gains, sensor_gain
+from bayesid.gains import (
+    GainRuns,
+    Gains,
+    Load,
+    estimate_gains,
+    gain_friction,
+    motor_constants,
+    plan_gains,
+    read_gains,
+    sensor_gain,
+)
 from bayesid.gains.solving import METHODS
 from bayesid.logs import read_log
 from bayesid.models import Model
@@ -97,3 +107,11 @@ def test_intervals_of_the_recordings_say_which_gain_is_hard(fourteen):
     half = (estimate.interval(0.95)[:6, 1] - estimate.mean[:6]) / estimate.mean[:6]
     assert np.argmax(half) == 0
     assert half[0] > 0.08
+
+
+def test_the_controller_constants_lie_within_what_gear_losses_leave_open(fourteen):
+    constants = motor_constants(estimate_gains(fourteen), fourteen)
+    low, high = constants.interval(0.95)[1:5].T
+    assert np.all((low < CONTROLLER) & (high > CONTROLLER))
+    assert np.all((high - low) / CONTROLLER < 0.2)
+    assert 0.05 < constants.meta["load_friction"][1] < 0.08
