@@ -299,23 +299,32 @@ def _target(args, model):
 
 def _torque(args, model, limit):
     from bayesid.excitation import TorqueLimit
+    from bayesid.models import Model
 
     if not args.model:
         return TorqueLimit.nominal(model, limit)
     parameters, covariance = _estimate(args.model, model)
+    if "load" in model.friction.needs:
+        identified = getattr(_loaded(args.model).predictor, "model", model)
+        model = Model(model.robot, identified.friction, model.rotor, identified.reference)
     return TorqueLimit(model, limit, parameters, covariance, args.sigmas)
+
+
+def _loaded(path):
+    from pathlib import Path
+
+    from bayesid.results import Estimate
+
+    return Estimate.load(Path(path) / "estimate.json" if Path(path).is_dir() else path)
 
 
 def _estimate(path, model):
     """Parameters (P,) and covariance (P, P) of a model from a saved estimate of its standard or base parameters."""
-    from pathlib import Path
-
     import numpy as np
 
     from bayesid.errors import DesignError
-    from bayesid.results import Estimate
 
-    estimate = Estimate.load(Path(path) / "estimate.json" if Path(path).is_dir() else path)
+    estimate = _loaded(path)
     if all(name in estimate.names for name in model.names):
         chosen = estimate.select(model.names)
         return np.array(chosen.mean), np.array(chosen.covariance)

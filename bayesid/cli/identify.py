@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bayesid.cli.options import (
     COVARIANCES,
+    LAWS,
     METHODS,
     Progress,
     add_common,
@@ -18,7 +19,6 @@ from bayesid.cli.options import (
     whole,
 )
 
-LAWS = "none, viscous, coulomb, coulomb-offset, asymmetric, stribeck"
 EPILOG = """example:
   bayesid identify run.csv --robot ur10e --schema my_schema.toml --validate other.csv --out result"""
 

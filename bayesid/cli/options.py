@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bayesid.errors import DataError
 
+LAWS = "none, viscous, coulomb, coulomb-offset, asymmetric, stribeck, load (grows with torque), temperature (of the motor)"
 METHODS = ("ols", "wls", "gls", "robust", "lmi")
 COVARIANCES = ("hac", "ar", "bootstrap", "white")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bayesid.cli.options import (
+    LAWS,
     Progress,
     add_common,
     add_log_options,
@@ -21,7 +22,9 @@ def add_arguments(parser):
     parser.add_argument("logs", nargs="+", metavar="LOG", help="log file, with its window if wanted: run.csv@635:3510")
     add_log_options(parser)
     group = parser.add_argument_group("model and prior")
-    group.add_argument("--friction", default="coulomb-offset", metavar="LAW", help="friction law, or auto: the best predictor")
+    group.add_argument(
+        "--friction", default="coulomb-offset", metavar="LAW", help=f"auto: the law that predicts best; or one of {LAWS}"
+    )
     group.add_argument("--no-rotor", action="store_true", help="no rotor inertias: they are part of the links")
     group.add_argument(
         "--prior-dof", type=float, default=12.0, metavar="D", help="how many points of each body the CAD is worth (default 12)"
@@ -72,9 +75,9 @@ def run(args):
     friction = args.friction
     if friction == "auto":
         progress.stage("comparing friction laws", "friction")
-        from bayesid.posterior.friction import candidates, compare_friction
+        from bayesid.posterior.friction import candidates, compare_friction, ladder
 
-        laws = candidates()
+        laws = candidates(ladder(runs))
         comparison = compare_friction(robot, runs, gains=gains, laws=laws, prior=prior, rotor=not args.no_rotor)
         friction = next(law.law for law in laws if law.name == comparison.chosen)
     progress.stage("compressing", "compile")
@@ -127,6 +130,7 @@ def _document(args, found, data, held_out, comparison):
         "robot": found.model.robot.name,
         "joints": list(found.model.robot.joint_names),
         "friction": found.model.friction.name,
+        **({"load_reference": found.meta["load_reference"]} if "load_reference" in found.meta else {}),
         "method": args.method,
         "data": data,
         "base_dimension": found.model.base.dimension,

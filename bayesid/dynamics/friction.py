@@ -1,7 +1,8 @@
 """Friction laws, linear in their parameters, joint side.
 
 A law has one column per parameter; friction torque is the sum of parameter times column. Where the joint stands still
-the sign of its velocity is not defined: `direction` (values in [-1, 1]) replaces it, see `bayesid.signals`.
+the sign of its velocity is not defined: `direction` (values in [-1, 1]) replaces it, see `bayesid.signals`. Some laws
+depend on more than velocity: on the torque that the gear transmits, or on the motor's temperature.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ import numpy as np
 
 from bayesid.errors import ModelError
 
+# Temperature [deg C] at which the viscous friction of the law `temperature` is its parameter `viscous`.
+REFERENCE_TEMPERATURE = 25.0
+
 _UNITS = {"viscous": "N m s/rad"}
+_NEEDED = {"load": "the torque that the gear transmits", "temperature": "the temperature of the motor"}
 
 
 @dataclass(frozen=True)
 class FrictionLaw:
     """One linear friction law.
 
-    `parameters` names its parameters per joint, `units` and `nonnegative` belong to them in order.
-    `columns(qd, direction)` maps velocities (*shape) [rad/s] to (k, *shape).
+    `parameters` names its parameters per joint, `units` and `nonnegative` belong to them in order. `needs` names what it
+    depends on beside velocity: `load`, the size of the torque that the gear transmits [N m], `temperature` [deg C].
+    `basis(qd, direction, *needs)` gives one column per parameter.
     """
 
     name: str
@@ -30,12 +36,22 @@ class FrictionLaw:
     units: tuple[str, ...]
     nonnegative: tuple[bool, ...]
     basis: Callable
+    needs: tuple[str, ...] = ()
 
-    def columns(self, qd, direction=None):
-        """Columns (k, *shape) at velocities (*shape); `direction` (*shape) stands in for sign(qd) when given."""
+    def columns(self, qd, direction=None, **surroundings):
+        """Columns (k, *shape) at velocities (*shape) [rad/s]; `direction` (*shape) stands in for sign(qd) when given.
+
+        `load` and `temperature` (*shape) are required of laws that need them: ModelError without them.
+        """
         if not self.parameters:
             return jnp.zeros((0, *jnp.shape(qd)))
-        return jnp.stack(self.basis(qd, jnp.sign(qd) if direction is None else direction))
+        for name in self.needs:
+            if surroundings.get(name) is None:
+                raise ModelError(
+                    f"friction law '{self.name}' depends on {_NEEDED[name]}, which is not known here: choose another law"
+                )
+        given = [surroundings[name] for name in self.needs]
+        return jnp.stack(self.basis(qd, jnp.sign(qd) if direction is None else direction, *given))
 
 
 def _viscous(qd, direction):
@@ -53,6 +69,14 @@ def _offset(qd, direction):
 def _asymmetric(qd, direction):
     forward, backward = 0.5 * (1.0 + direction), 0.5 * (1.0 - direction)
     return jnp.maximum(qd, 0.0), jnp.minimum(qd, 0.0), forward, -backward
+
+
+def _load(qd, direction, load):
+    return *_offset(qd, direction), direction * load
+
+
+def _temperature(qd, direction, temperature):
+    return *_offset(qd, direction), qd * (temperature - REFERENCE_TEMPERATURE)
 
 
 @dataclass(frozen=True)
@@ -104,6 +128,22 @@ _LAWS = {
             _asymmetric,
         ),
         stribeck_law(),
+        FrictionLaw(
+            "load",
+            ("viscous", "coulomb", "offset", "load_friction"),
+            (_UNITS["viscous"], "N m", "N m", "1"),
+            (True, True, False, True),
+            _load,
+            ("load",),
+        ),
+        FrictionLaw(
+            "temperature",
+            ("viscous", "coulomb", "offset", "viscous_temperature"),
+            (_UNITS["viscous"], "N m", "N m", "N m s/(rad K)"),
+            (True, True, False, False),
+            _temperature,
+            ("temperature",),
+        ),
     )
 }
 

@@ -73,11 +73,11 @@ class TorqueLimit:
 
     def margins(self, robot, q, qd, qdd):
         link, rotor, friction = self.model.split(self.parameters)
-        rigid = inverse_dynamics(self.model.robot, q, qd, qdd, link, rotor)
+        rigid, load = inverse_dynamics(self.model.robot, q, qd, qdd, link, rotor), self.model.load(q, qd, qdd)
         out = []
         for way in (1.0, -1.0):
             tau = rigid
-            columns = self.model.friction.columns(qd, jnp.full_like(qd, way))
+            columns = self.model.friction.columns(qd, jnp.full_like(qd, way), load=load)
             if len(columns):
                 tau = tau + jnp.einsum("kjs,jk->js", columns, friction)
             out.append(tau[self._limited])
@@ -110,6 +110,7 @@ class TorqueLimit:
             "name": self.name,
             "limit": [float(x) if np.isfinite(x) else None for x in self.limit],
             "friction": self.model.friction.name,
+            "load_reference": self.model.reference,
             "rotor": self.model.rotor,
             "parameters": np.asarray(self.parameters).tolist(),
             "covariance": np.asarray(self.covariance).tolist() if uncertain else None,
@@ -239,7 +240,7 @@ def constraint_from_settings(settings: dict, robot) -> Constraint:
     values = dict(settings)
     name = values.pop("name", None)
     if name == "torque":
-        model = Model(robot, values["friction"], values["rotor"])
+        model = Model(robot, values["friction"], values["rotor"], values.get("load_reference"))
         limit = np.array([np.inf if x is None else x for x in values["limit"]])
         covariance = None if values["covariance"] is None else np.array(values["covariance"])
         return TorqueLimit(model, limit, np.array(values["parameters"]), covariance, values["sigmas"])

@@ -38,8 +38,15 @@ SUBLINEAR = FrictionLaw(
 
 
 def gain_friction(name: str) -> FrictionLaw:
-    """The friction law of that name: `sublinear` (default of drive gains), or any that `bayesid.dynamics` knows."""
-    return SUBLINEAR if name == SUBLINEAR.name else friction_law(name)
+    """The friction law of that name: `sublinear` (default of drive gains), or one that depends on velocity alone."""
+    if name == SUBLINEAR.name:
+        return SUBLINEAR
+    law = friction_law(name)
+    if law.needs:
+        raise DataError(
+            f"friction law '{name}' is not for drive gains and payloads: choose another law (drive-gains has --load-friction)"
+        )
+    return law
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesid.dynamics.friction import REFERENCE_TEMPERATURE
 from bayesid.robots import INERTIAL_NAMES
 
 _FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mcx", "mcy")
@@ -115,7 +116,8 @@ def base_parameters(model) -> BaseParameters:
     lower, upper = np.maximum(lower, nearest - np.pi), np.minimum(upper, nearest + np.pi)
     q = rng.uniform(lower, upper, (_STATES, robot.dof))
     qd, qdd = 2.0 * rng.normal(size=q.shape), 4.0 * rng.normal(size=q.shape)
-    rows = model.regressor(q, qd, qdd).reshape(-1, model.size)
+    temperature = REFERENCE_TEMPERATURE + 10.0 * rng.normal(size=q.shape)
+    rows = model.regressor(q, qd, qdd, temperature=temperature).reshape(-1, model.size)
     norms = np.linalg.norm(rows, axis=0)
     order = np.array(_visiting_order(model))
     scale = np.where(norms > _RANK_TOLERANCE * norms.max(), norms, np.inf)

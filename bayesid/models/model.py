@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesid.dynamics import FrictionLaw, friction_law, joint_regressor, stribeck_law
+from bayesid.dynamics import FrictionLaw, friction_law, inverse_dynamics, joint_regressor, stribeck_law
 from bayesid.errors import ModelError
 from bayesid.models.base import BaseParameters, base_parameters
 from bayesid.robots import INERTIAL_NAMES, INERTIAL_UNITS, Capsule, Frame, Joint, Link, Robot
@@ -23,15 +23,34 @@ class Model:
     """A robot with a friction law and, unless `rotor` is False, rotor inertias.
 
     Parameter order (P in all): link inertials link by link, rotor inertias joint by joint, friction joint by joint.
+
+    Friction that grows with the load on the gear takes the load from `reference`, the link and rotor parameters of an
+    earlier fit: the size of the torque without friction, which keeps the model linear. None stands for the robot's own
+    values, until `identify` or the posterior puts those of a fit in their place.
     """
 
     robot: Robot
     friction: str | FrictionLaw = "coulomb-offset"
     rotor: bool = True
+    reference: tuple[float, ...] | None = None
 
     def __post_init__(self):
         if isinstance(self.friction, str):
             object.__setattr__(self, "friction", friction_law(self.friction))
+        if self.reference is not None:
+            if "load" not in self.friction.needs:
+                raise ModelError(f"friction law '{self.friction.name}' does not depend on load: it takes no reference")
+            object.__setattr__(self, "reference", tuple(float(value) for value in self.reference))
+            if len(self.reference) != self.rigid or not np.isfinite(self.reference).all():
+                raise ModelError(
+                    f"the reference of load friction needs the {self.rigid} finite link and rotor parameters of robot "
+                    f"'{self.robot.name}', got {len(self.reference)}"
+                )
+
+    @property
+    def rigid(self) -> int:
+        """Number of link and rotor parameters; friction follows them."""
+        return (10 + self.rotor) * self.robot.dof
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -51,7 +70,7 @@ class Model:
         if self.rotor:
             units += ["kg m^2" if turns else "kg" for turns in robot.revolute]
         for turns in robot.revolute:
-            units += [unit if turns else unit.replace("N m s/rad", "N s/m").replace("N m", "N") for unit in self.friction.units]
+            units += [unit if turns else _linear(unit) for unit in self.friction.units]
         return tuple(units)
 
     @cached_property
@@ -98,46 +117,70 @@ class Model:
         """Base parameters of this model: what exciting data can determine (Gautier 1991)."""
         return base_parameters(self)
 
-    def regressor_chunk(self, q, qd, qdd, direction=None):
+    def regressor_chunk(self, q, qd, qdd, direction=None, temperature=None):
         """Joint torque columns (n, P, S) at states (n, S), sample axis last; traceable by JAX."""
-        rigid = joint_regressor(self.robot, q, qd, qdd)
-        n, samples = self.robot.dof, q.shape[1]
-        eye = jnp.eye(n)[:, :, None]
-        parts = [rigid]
-        if self.rotor:
-            parts.append(eye * qdd[None])
-        columns = self.friction.columns(qd, direction)
-        if len(columns):
-            spread = eye[:, :, None] * jnp.swapaxes(columns, 0, 1)[None]
-            parts.append(spread.reshape(n, -1, samples))
-        return jnp.concatenate(parts, axis=1)
+        return _columns(*self._form, q, qd, qdd, direction, temperature)
 
-    def regressor(self, q, qd, qdd, direction=None) -> np.ndarray:
+    @cached_property
+    def _form(self):
+        reference = None
+        if "load" in self.friction.needs:
+            reference = self.nominal[: self.rigid] if self.reference is None else np.array(self.reference)
+        return self.robot, self.friction, self.rotor, reference
+
+    def load(self, q, qd, qdd):
+        """(n, S) size of the torque that gears transmit at states (n, S), None unless friction depends on it; traceable."""
+        reference = self._form[-1]
+        if reference is None:
+            return None
+        links, rotors = reference[: 10 * self.robot.dof].reshape(-1, 10), reference[10 * self.robot.dof :]
+        torque = inverse_dynamics(self.robot, q, qd, qdd, links, rotors if self.rotor else np.zeros(self.robot.dof))
+        return jnp.abs(torque)
+
+    def regressor(self, q, qd, qdd, direction=None, temperature=None) -> np.ndarray:
         """Joint torque columns (N, n, P) at states (N, n); all in memory, see `chunks` for long logs."""
         q, qd, qdd = self._check(q, qd, qdd)
         out = np.empty((len(q), self.robot.dof, self.size))
-        for rows, block in self.chunks(q, qd, qdd, direction):
+        for rows, block in self.chunks(q, qd, qdd, direction, temperature=temperature):
             out[rows] = np.moveaxis(block, 2, 0)
         return out
 
-    def chunks(self, q, qd, qdd, direction=None, columns=None):
-        """Yield (slice, (n, P, S) columns) over states (N, n) in pieces of at most CHUNK samples; `columns` selects some."""
-        q, qd, qdd = self._check(q, qd, qdd)
-        if direction is None:
-            direction = np.sign(qd)
+    def chunks(self, q, qd, qdd, direction=None, columns=None, temperature=None):
+        """Yield (slice, (n, P, S) columns) over states (N, n) in pieces of at most CHUNK samples; `columns` selects some.
+
+        `temperature` (N, n) [deg C] of the motors is looked at only by a law that depends on it.
+        """
+        states = self._check(q, qd, qdd, np.sign(qd) if direction is None else direction)
+        if "temperature" in self.friction.needs and temperature is not None:
+            states = self._check(*states, temperature)
         # One chunk size and all columns: one compilation serves every use of a model.
-        for start in range(0, len(q), CHUNK):
-            stop = min(start + CHUNK, len(q))
-            block = np.asarray(_regressor(self, *[_padded(x[start:stop], CHUNK) for x in (q, qd, qdd, direction)]))
+        for start in range(0, len(states[0]), CHUNK):
+            stop = min(start + CHUNK, len(states[0]))
+            block = np.asarray(_regressor(*self._form, *[_padded(x[start:stop], CHUNK) for x in states]))
             kept = block[:, :, : stop - start]
             yield slice(start, stop), kept if columns is None else kept[:, columns]
 
-    def torque(self, parameters, q, qd, qdd, direction=None) -> np.ndarray:
+    def torque(self, parameters, q, qd, qdd, direction=None, temperature=None) -> np.ndarray:
         """Joint torques (N, n) at states (N, n) for parameters (P,)."""
         q, qd, qdd = self._check(q, qd, qdd)
         out = np.empty(q.shape)
-        for rows, block in self.chunks(q, qd, qdd, direction):
+        for rows, block in self.chunks(q, qd, qdd, direction, temperature=temperature):
             out[rows] = np.tensordot(np.asarray(parameters), block, axes=(0, 1)).T
+        return out
+
+    def dry_friction(self, values: dict[str, float], q, qd, qdd) -> np.ndarray:
+        """(N, n) size of the friction that may hold a joint at rest at states (N, n), of parameters by name: the larger of its
+        Coulomb torques and, where the law has it, the part that grows with load."""
+        q, qd, qdd = self._check(q, qd, qdd)
+        joints = self.robot.joint_names
+        coulomb = [[abs(v) for name, v in values.items() if name.startswith(f"{joint}.coulomb")] for joint in joints]
+        out = np.tile([max(sizes, default=0.0) for sizes in coulomb], (len(q), 1))
+        if "load" in self.friction.needs:
+            names = [f"{joint}.load_friction" for joint in joints]
+            share = np.array([abs(values.get(name, 0.0)) for name in names])
+            columns = [self.names.index(name) for name in names]
+            for rows, block in self.chunks(q, qd, qdd, np.ones_like(qd), columns):
+                out[rows] += share * np.einsum("jjs->sj", block)
         return out
 
     def split(self, parameters):
@@ -153,6 +196,8 @@ class Model:
         speed = getattr(self.friction.basis, "breakaway_speed", None)
         if speed is not None:
             law["breakaway_speed"] = speed
+        if self.reference is not None:
+            law["reference"] = list(self.reference)
         return {"robot": dataclasses.asdict(self.robot), "friction": law, "rotor": self.rotor}
 
     @classmethod
@@ -160,7 +205,7 @@ class Model:
         """Inverse of `to_dict`."""
         law = data["friction"]
         friction = stribeck_law(law["breakaway_speed"]) if "breakaway_speed" in law else friction_law(law["name"])
-        return cls(_robot_from_dict(data["robot"]), friction, data["rotor"])
+        return cls(_robot_from_dict(data["robot"]), friction, data["rotor"], law.get("reference"))
 
     def _check(self, *arrays):
         arrays = [np.asarray(x, dtype=float) for x in arrays]
@@ -173,12 +218,32 @@ class Model:
         return arrays
 
     def __hash__(self):
-        return hash((self.robot, self.friction, self.rotor))
+        return hash((self.robot, self.friction, self.rotor, self.reference))
 
 
-@partial(jax.jit, static_argnums=0)
-def _regressor(model, q, qd, qdd, direction):
-    return model.regressor_chunk(q, qd, qdd, direction)
+def _columns(robot, friction, rotor, reference, q, qd, qdd, direction, temperature=None):
+    rigid = joint_regressor(robot, q, qd, qdd)
+    n, samples = robot.dof, q.shape[1]
+    eye = jnp.eye(n)[:, :, None]
+    if rotor:
+        rigid = jnp.concatenate([rigid, eye * qdd[None]], axis=1)
+    load = None if reference is None else jnp.abs(jnp.einsum("jps,p->js", rigid, reference))
+    columns = friction.columns(qd, direction, load=load, temperature=temperature)
+    if not len(columns):
+        return rigid
+    spread = eye[:, :, None] * jnp.swapaxes(columns, 0, 1)[None]
+    return jnp.concatenate([rigid, spread.reshape(n, -1, samples)], axis=1)
+
+
+# The reference of load friction is traced: a better one compiles nothing anew.
+_regressor = partial(jax.jit, static_argnums=(0, 1, 2))(_columns)
+
+
+def _linear(unit):
+    """The unit at a prismatic joint of what has `unit` at a revolute one."""
+    for turning, sliding in (("N m s/rad", "N s/m"), ("N m s/(rad K)", "N s/(m K)"), ("N m", "N")):
+        unit = unit.replace(turning, sliding)
+    return unit
 
 
 def _nominal_friction(robot, name):

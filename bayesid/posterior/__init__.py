@@ -3,7 +3,7 @@
 from bayesid.posterior.conflict import Conflict, soften
 from bayesid.posterior.diagnostics import Diagnostics, diagnose
 from bayesid.posterior.fleet import Fleet, FleetPosterior
-from bayesid.posterior.friction import FrictionComparison, candidates, compare_friction, load_dependent
+from bayesid.posterior.friction import FrictionComparison, candidates, compare_friction, ladder
 from bayesid.posterior.likelihood import Likelihood, autoregressive, calibrated, white
 from bayesid.posterior.posterior import Posterior, infer
 from bayesid.posterior.prediction import TorquePredictor, coverage
@@ -42,7 +42,7 @@ __all__ = [
     "coverage",
     "diagnose",
     "infer",
-    "load_dependent",
+    "ladder",
     "soften",
     "white",
 ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,32 +13,21 @@ from bayesid.dynamics.friction import stribeck_law
 from bayesid.errors import DataError
 from bayesid.models import Model
 from bayesid.posterior.prior import Prior, Wishart
-from bayesid.regression import Information, Observations, compress
+from bayesid.regression import Information, Observations, compress, settle_load
 from bayesid.signals import Samples
 
-LADDER = ("viscous", "coulomb", "coulomb-offset", "asymmetric", "stribeck")
+LADDER = ("viscous", "coulomb", "coulomb-offset", "asymmetric", "stribeck", "load")
 BREAKAWAY_SPEEDS = (0.03, 0.1, 0.3)
 _PRIOR_DRAWS = 2000
 _ROUNDS = 5
-# Columns of an extra term are held by a normal prior of this part of the joint's torque limit per unit column.
-_EXTRA_PART = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class Term:
-    """One more friction column per joint, beside a law: `columns(run, start, stop)` gives (n, S) for samples of a run."""
-
-    name: str
-    columns: Callable
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A friction law with the extra terms that go with it."""
+    """A friction law under the name that results give it."""
 
     name: str
     law: FrictionLaw
-    terms: tuple[Term, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +62,12 @@ class FrictionComparison:
         return head, rows
 
 
+def ladder(runs) -> tuple[str, ...]:
+    """Names of the laws worth comparing on these runs: `temperature` only where all of them hold it."""
+    known = all(run.temperature is not None and np.isfinite(run.temperature).all() for run in runs)
+    return (*LADDER, "temperature") if known else LADDER
+
+
 def candidates(names=LADDER, speeds=BREAKAWAY_SPEEDS) -> tuple[Candidate, ...]:
     """Candidates by name, simplest first; "stribeck" stands for one law per breakaway speed [rad/s]."""
     out = []
@@ -84,34 +79,6 @@ def candidates(names=LADDER, speeds=BREAKAWAY_SPEEDS) -> tuple[Candidate, ...]:
     return tuple(out)
 
 
-def load_dependent(model: Model, parameters=None) -> Candidate:
-    """Coulomb friction that grows with the load on the gear: |rigid-body torque| times the direction of slip.
-
-    The rigid-body torque is that of `parameters` (P,), nominal ones by default: the term stays linear.
-    """
-    n = model.robot.dof
-    rigid = np.array(model.nominal if parameters is None else parameters, dtype=float)
-    rigid[[k not in ("link", "rotor") for k in model.kinds]] = 0.0
-
-    def columns(run: Samples, start: int, stop: int):
-        part = run.select(slice(start, stop))
-        return (np.abs(model.torque(rigid, part.q, part.qd, part.qdd)) * part.direction).T.reshape(n, -1)
-
-    return Candidate("coulomb-offset, load", friction_law("coulomb-offset"), (Term("load", columns),))
-
-
-def temperature_dependent(temperatures) -> Candidate:
-    """Viscous friction linear in the motor temperature. `temperatures` maps id(run) to (N, n) [deg C], from Log.temperature at
-    the samples' instants."""
-
-    def columns(run: Samples, start: int, stop: int):
-        if id(run) not in temperatures:
-            raise DataError("no temperature was given for a run: a temperature-dependent law needs one for each")
-        return ((temperatures[id(run)][start:stop] - 25.0) / 10.0 * run.qd[start:stop]).T
-
-    return Candidate("coulomb-offset, temperature", friction_law("coulomb-offset"), (Term("temperature", columns),))
-
-
 def compare_friction(
     robot, runs, *, gains=None, laws=None, prior: Prior | None = None, blocks: int = 10, rotor: bool = True
 ) -> FrictionComparison:
@@ -121,7 +88,7 @@ def compare_friction(
     scores the block's residuals per joint by the normal log density with the noise of the others. Neighbouring samples are
     alike, so the sum over samples counts the same information many times: it is divided by the ratio of samples to effective
     samples of the best law (AR(1) of its residuals). Standard errors are those of the differences between blocks, which are
-    long against the autocorrelation.
+    long against the autocorrelation. The load of load-dependent friction is that of a fit to all blocks.
     """
     runs = (runs,) if isinstance(runs, Samples) else tuple(runs)
     laws = candidates() if laws is None else tuple(laws)
@@ -129,8 +96,7 @@ def compare_friction(
         raise DataError(f"cross-validation needs at least three blocks, got {blocks}")
     scores, rms, thinning = [], [], []
     for law in laws:
-        model = Model(robot, law.law, rotor)
-        score, held_out, ratio = _cross_validate(model, law, runs, gains, prior or Wishart(), blocks)
+        score, held_out, ratio = _cross_validate(Model(robot, law.law, rotor), runs, gains, prior or Wishart(), blocks)
         scores.append(score)
         rms.append(held_out)
         thinning.append(ratio)
@@ -147,7 +113,7 @@ def compare_friction(
     top = int(np.argmax(whole.sum(axis=1)))
     behind = whole - whole[top]
     behind_error = np.sqrt(blocks) * behind.std(axis=1, ddof=1)
-    order = sorted(range(len(laws)), key=lambda k: (len(laws[k].law.parameters) + len(laws[k].terms), -whole[k].sum()))
+    order = sorted(range(len(laws)), key=lambda k: (len(laws[k].law.parameters), -whole[k].sum()))
     pick = next(k for k in order if behind[k].sum() >= -behind_error[k])
     reason = (
         f"{laws[pick].name} has the highest expected log predictive density"
@@ -168,26 +134,8 @@ def compare_friction(
     )
 
 
-class _WithTerms:
-    """Observations with further columns at the end."""
-
-    def __init__(self, source: Observations, terms, start):
-        self.source, self.terms, self.start = source, terms, start
-
-    def chunks(self):
-        run, at = self.source.runs[0], 0
-        n = run.dof
-        for chunk in self.source.chunks():
-            size = chunk.effort.shape[1]
-            extra = np.zeros((n, n * len(self.terms), size))
-            for k, term in enumerate(self.terms):
-                values = term.columns(self.start[0], self.start[1] + at, self.start[1] + at + size)
-                extra[np.arange(n), k * n + np.arange(n)] = values
-            at += size
-            yield chunk._replace(columns=np.concatenate([chunk.columns, extra], axis=1))
-
-
-def _cross_validate(model, law, runs, gains, prior, blocks):
+def _cross_validate(model, runs, gains, prior, blocks):
+    model, _ = settle_load(model, lambda model: _fit(model, runs, gains, prior))
     folds: list[Information | None] = [None] * blocks
     lag_one = np.zeros((2, model.robot.dof))
     for run in runs:
@@ -196,12 +144,11 @@ def _cross_validate(model, law, runs, gains, prior, blocks):
             part = run.select(slice(start, stop))
             if not part.moving.any():
                 continue
-            source = Observations(model, (part,), gains)
-            information = compress(_WithTerms(source, law.terms, (run, start)) if law.terms else source)
+            information = compress(Observations(model, (part,), gains))
             folds[k] = information if folds[k] is None else folds[k] + information
     if any(fold is None for fold in folds):
         raise DataError("a block holds no motion: use fewer blocks or longer runs")
-    center, root = _held(model, law, prior)
+    center, root = _held(model, prior)
     n = model.robot.dof
     scores, squares, counts = np.full((blocks, n), np.nan), np.zeros(n), np.zeros(n)
     for k in range(blocks):
@@ -222,8 +169,7 @@ def _cross_validate(model, law, runs, gains, prior, blocks):
         everything = everything + other
     beta, _ = _ridge(everything, center, root)
     for run in runs:
-        source = Observations(model, (run,), gains)
-        for chunk in (_WithTerms(source, law.terms, (run, 0)) if law.terms else source).chunks():
+        for chunk in Observations(model, (run,), gains).chunks():
             residual = (chunk.effort - np.einsum("nbs,b->ns", chunk.columns, beta)) * (chunk.weight > 0)
             lag_one += [np.sum(residual**2, axis=1), np.sum(residual[:, 1:] * residual[:, :-1], axis=1)]
     rho = np.clip(lag_one[1] / np.maximum(lag_one[0], 1e-300), 0.0, 0.999)
@@ -231,20 +177,21 @@ def _cross_validate(model, law, runs, gains, prior, blocks):
     return scores, rms, (1.0 - rho) / (1.0 + rho)
 
 
-def _held(model, law, prior):
-    """Mean (b,) and root (b, b) of the prior's precision of base parameters and extra terms."""
+class _Fit(NamedTuple):
+    beta: np.ndarray
+    information: Information
+
+
+def _fit(model, runs, gains, prior):
+    information = compress(Observations(model, runs, gains))
+    return _Fit(_ridge(information, *_held(model, prior))[0], information)
+
+
+def _held(model, prior):
+    """Mean (b,) and root (b, b) of the prior's precision of base parameters."""
     draws = model.base.project(prior.of(model).sample(0, _PRIOR_DRAWS))
-    center, covariance = draws.mean(axis=0), np.cov(draws.T)
-    values, vectors = np.linalg.eigh(covariance)
-    root = (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T
-    extra = model.robot.dof * len(law.terms)
-    if not extra:
-        return center, root
-    size = len(center)
-    wide = np.zeros((size + extra, size + extra))
-    wide[:size, :size] = root
-    wide[size:, size:] = np.eye(extra) / _EXTRA_PART
-    return np.append(center, np.zeros(extra)), wide
+    values, vectors = np.linalg.eigh(np.cov(draws.T))
+    return draws.mean(axis=0), (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T
 
 
 def _ridge(information, center, root):

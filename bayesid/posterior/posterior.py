@@ -16,7 +16,7 @@ from bayesid.posterior.prediction import TorquePredictor, residual_quantiles
 from bayesid.posterior.prior import Prior, Wishart, pseudo
 from bayesid.posterior.sampling import NUTS, Draws
 from bayesid.posterior.target import Target
-from bayesid.regression import Observations, robust, wls
+from bayesid.regression import Observations, robust, settle_load, wls
 from bayesid.results import Estimate
 from bayesid.signals import Samples
 
@@ -204,7 +204,7 @@ class Posterior:
         mean = np.empty((len(picked), *torque.shape))
         start = 0
         for _, part in blocks:
-            for at, block in self.model.chunks(part.q, part.qd, part.qdd, part.direction_measured):
+            for at, block in self.model.chunks(part.q, part.qd, part.qdd, part.direction_measured, None, part.temperature):
                 mean[:, start + at.start : start + at.stop] = np.einsum("dp,nps->dsn", picked, block, optimize=True)
             start += len(part)
         noise = self.predictor.quantiles
@@ -232,10 +232,14 @@ def infer(
     `prior` defaults to `Wishart()` about the robot's own values. `likelihood`: "calibrated" (default; real robots), "robust"
     (the same about Huber's fit, for heavy tails), "autoregressive", "white", or a Likelihood. `method` runs the inference
     (default NUTS()). `gains` (n,) [N m/A] are needed for currents, `gain_covariance` (n, n) adds their uncertainty.
-    With `softened`, links at odds with their nominal get a softer prior and are named in `conflicts`.
+    With `softened`, links at odds with their nominal get a softer prior and are named in `conflicts`. A model whose friction
+    grows with load and that has no reference gets it from a fit (see `bayesid.regression.settle_load`).
     """
     runs = (runs,) if isinstance(runs, Samples) else tuple(runs)
     _check_finite(runs)
+    settled: dict = {}
+    if not isinstance(likelihood, Likelihood):
+        model, settled = settle_load(model, lambda model: wls(Observations(model, runs, gains)))
     observations = Observations(model, runs, gains)
     if not isinstance(likelihood, Likelihood):
         likelihood = likelihood_of(observations, likelihood, gain_covariance)
@@ -248,6 +252,8 @@ def infer(
     beta = model.base.project(result.parameters.mean(axis=(0, 1)))
     predictor = TorquePredictor(model, residual_quantiles(raw, beta), observations.gains)
     meta = {"conflicts": [str(c) for c in conflicts], "effective_samples": likelihood.effective.round(1).tolist()}
+    if settled:
+        meta["load_reference"] = settled
     return Posterior(target, result, predictor, conflicts, observations, meta)
 
 

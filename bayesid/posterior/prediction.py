@@ -22,7 +22,8 @@ class TorquePredictor:
 
     The noise's distribution is that of the unfiltered residuals of the fitted logs: `quantiles` (n, K) at evenly spaced
     probabilities, for the joint moving. At standstill the motor holds any torque between plus and minus the breakaway
-    friction, so a uniform variable of that width takes the place of the friction term. `gains` (n,) [N m/A] turn measured
+    friction, so a uniform variable of that width (of its mean, where it grows with load) takes the place of the friction
+    term. `gains` (n,) [N m/A] turn measured
     currents into torques.
     """
 
@@ -38,21 +39,21 @@ class TorquePredictor:
         if estimate.names != model.names:
             raise ResultError("a torque needs all parameters of the model: this estimate holds only some of them")
         root = _root(estimate)
-        dry, still_dry = coulomb_columns(model), np.zeros(n)
-        for j in range(n):
-            still_dry[j] = _BREAKAWAY * np.max(np.abs(estimate.mean[dry[j]]), initial=0.0)
+        states = (samples.q, samples.qd, samples.qdd)
+        dry = _BREAKAWAY * model.dry_friction(dict(zip(estimate.names, estimate.mean)), *states)
         mean, spread = np.empty(samples.q.shape), np.empty(samples.q.shape)
         direction = np.where(samples.moving, samples.direction_measured, 0.0)
-        for rows, block in model.chunks(samples.q, samples.qd, samples.qdd, direction):
+        for rows, block in model.chunks(*states, direction, temperature=samples.temperature):
             mean[rows] = np.tensordot(estimate.mean, block, axes=(0, 1)).T
             spread[rows] = np.sqrt(np.sum(np.einsum("kp,nps->kns", root, block) ** 2, axis=0)).T
         lower, upper = np.empty(mean.shape), np.empty(mean.shape)
         std = np.empty(mean.shape)
         for j in range(n):
-            for state, width in ((True, 0.0), (False, still_dry[j])):
+            for state in (True, False):
                 rows = samples.moving[:, j] == state
                 if not rows.any():
                     continue
+                width = 0.0 if state else dry[rows, j].mean()
                 low, high, deviation = self._band(j, spread[rows, j], width, level)
                 lower[rows, j], upper[rows, j], std[rows, j] = mean[rows, j] + low, mean[rows, j] + high, deviation
         return Prediction(mean, std, lower, upper, level)
@@ -111,13 +112,6 @@ def coverage(estimate: Estimate, samples, level: float = 0.9) -> dict:
         out[name] = np.where(counts > 0, hits / np.maximum(counts, 1), np.nan)
         out[f"{name}_samples"] = counts
     return out
-
-
-def coulomb_columns(model: Model) -> list[np.ndarray]:
-    """Per joint, the indices of its dry friction parameters."""
-    dry = [k for k, name in enumerate(model.friction.parameters) if name.startswith("coulomb")]
-    first, count = model.size - model.robot.dof * len(model.friction.parameters), len(model.friction.parameters)
-    return [np.array([first + j * count + k for k in dry], dtype=int) for j in range(model.robot.dof)]
 
 
 def _root(estimate):

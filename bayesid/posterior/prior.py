@@ -21,6 +21,9 @@ SMALLEST_DOF = 5.0
 _ROTOR_PART = 0.005
 _FRICTION_PART = 0.05
 _OFFSET_PART = 0.05
+# A gear loses some hundredths of the torque it transmits; viscous friction changes by some hundredths per kelvin.
+_LOAD_FRICTION = 0.05
+_VISCOUS_PER_KELVIN = 0.03
 _DEFAULT_TORQUE = 100.0
 _CANDIDATES = 10
 
@@ -255,11 +258,14 @@ def _about(model, inertials, dof, shape):
         if model.nonnegative[index]:
             positive.append(index)
             default = (_ROTOR_PART if model.kinds[index] == "rotor" else _FRICTION_PART) * part
+            if model.names[index].endswith(".load_friction"):
+                default = _LOAD_FRICTION
             scale.append(nominal if nominal > 0 else default)
         else:
             free.append(index)
             middle.append(nominal)
-            spread.append(_OFFSET_PART * part)
+            warms = model.names[index].endswith(".viscous_temperature")
+            spread.append((_VISCOUS_PER_KELVIN * _FRICTION_PART if warms else _OFFSET_PART) * part)
     return LinearPrior(
         model,
         centers,

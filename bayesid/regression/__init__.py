@@ -4,6 +4,7 @@ from bayesid.regression.covariance import AR, COVARIANCES, HAC, Bootstrap, Covar
 from bayesid.regression.identify import Identification, gain_sensitivity, identify
 from bayesid.regression.information import Information, compress
 from bayesid.regression.least_squares import METHODS, Fit, gls, ols, robust, wls
+from bayesid.regression.load import settle_load
 from bayesid.regression.observations import Observations, Whitened
 from bayesid.regression.physical import Constraints, PhysicalFit, PhysicalProgram, min_eigenvalues, physical
 from bayesid.regression.predict import TorquePredictor, base_names, torque_predictor
@@ -36,6 +37,7 @@ __all__ = [
     "ols",
     "physical",
     "robust",
+    "settle_load",
     "torque_predictor",
     "validate",
     "wls",

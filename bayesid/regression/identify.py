@@ -11,7 +11,8 @@ from bayesid.errors import DataError
 from bayesid.models import Model
 from bayesid.regression.checks import check_runs
 from bayesid.regression.covariance import HAC, Covariance, CovarianceResult
-from bayesid.regression.least_squares import METHODS, Fit
+from bayesid.regression.least_squares import METHODS, Fit, wls
+from bayesid.regression.load import settle_load
 from bayesid.regression.observations import Observations
 from bayesid.regression.physical import Constraints, min_eigenvalues, physical
 from bayesid.regression.predict import base_names, torque_predictor
@@ -58,12 +59,14 @@ def identify(
 
     `method`: ols, wls, robust, gls, or lmi (physically consistent on top of wls). `gains` (n,) [N m/A] are needed when the
     effort is a current; `gain_covariance` (n, n) widens the result by their uncertainty. `validation` holds further runs
-    to judge the result on. Raises DataError when the data do not determine the parameters or do not fit the model, when a
-    run is given twice, and when an effort never changes.
+    to judge the result on. A model whose friction grows with load, if it has no reference yet, gets that of a weighted fit
+    (see `settle_load`); the result's model has it. Raises DataError when the data do not determine the parameters or do not
+    fit the model, when a run is given twice, and when an effort never changes.
     """
     if method not in (*METHODS, "lmi"):
         raise DataError(f"unknown method '{method}': choose one of {', '.join((*METHODS, 'lmi'))}")
     runs = (runs,) if isinstance(runs, Samples) else tuple(runs)
+    model, settled = settle_load(model, lambda model: wls(Observations(model, runs, gains)))
     observations = Observations(model, runs, gains)
     validation = (validation,) if isinstance(validation, Samples) else tuple(validation)
     check_runs(model, runs)
@@ -87,7 +90,8 @@ def identify(
         covariance_method=found.description,
         dof=found.dof,
         predictor=predictor,
-        meta={"expressions": dict(zip(base_names(model), model.base.expressions)), "trained_on": _provenance(runs)},
+        meta={"expressions": dict(zip(base_names(model), model.base.expressions)), "trained_on": _provenance(runs)}
+        | ({"load_reference": settled} if settled else {}),
     )
     estimate, base, active, smallest = unconstrained, unconstrained, (), None
     if method == "lmi":

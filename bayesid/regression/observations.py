@@ -44,6 +44,8 @@ class Observations:
         for run in self.runs:
             if run.dof != n:
                 raise DataError(f"a run has {run.dof} joints, robot '{self.model.robot.name}' has {n}")
+            if "temperature" in self.model.friction.needs:
+                _check_temperature(self.model, run)
         if self.gains is not None:
             gains = np.asarray(self.gains, dtype=float)
             if gains.shape != (n,):
@@ -79,9 +81,27 @@ class Observations:
             effort = (run.effort if self.filtered else run.effort_measured) * self.scale(run)
             direction = run.direction if self.filtered else run.direction_measured
             weight = run.weights * run.moving
-            blocks = self.model.chunks(run.q, run.qd, run.qdd, direction, columns=self.model.base.independent)
-            for rows, columns in blocks:
-                yield Chunk(columns, effort[rows].T, weight[rows].T, rows.start == 0)
+            columns = self.model.base.independent
+            blocks = self.model.chunks(run.q, run.qd, run.qdd, direction, columns, run.temperature)
+            for rows, block in blocks:
+                yield Chunk(block, effort[rows].T, weight[rows].T, rows.start == 0)
+
+
+def _check_temperature(model, run):
+    where = run.source.get("path") or "a run"
+    law = model.friction.name
+    if run.temperature is None:
+        raise DataError(
+            f"{where}: no motor temperature was recorded (or its schema names none), which friction law '{law}' needs: choose "
+            "another law"
+        )
+    bad = ~np.isfinite(run.temperature)
+    if bad.any():
+        row, joint = np.argwhere(bad)[0]
+        raise DataError(
+            f"{where}, sample {row + 1}: the motor temperature of joint {model.robot.joint_names[joint]} is not a number, "
+            f"which friction law '{law}' needs: choose another law or rows"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ class TorquePredictor:
     """Predicts the unfiltered joint torque.
 
     `noise` (n,) is the standard deviation of unfiltered residuals of moving joints [N m]. `gains` (n,) [N m/A] turn measured
-    currents into torques. Where a joint stands still its dry friction may have any value between both Coulomb torques, so the
-    band is widened there by the standard deviation of a uniform distribution between them.
+    currents into torques. Where a joint stands still its dry friction may have any value between those of both directions, so
+    the band is widened there by the standard deviation of a uniform distribution between them.
     """
 
     model: Model
@@ -40,10 +40,12 @@ class TorquePredictor:
         columns = model.base.independent if estimate.names == base_names(model) else None
         values, vectors = np.linalg.eigh(estimate.covariance)
         root = vectors * np.sqrt(np.clip(values, 0.0, None))
-        for rows, block in model.chunks(samples.q, samples.qd, samples.qdd, samples.direction_measured, columns=columns):
+        states = (samples.q, samples.qd, samples.qdd)
+        for rows, block in model.chunks(*states, samples.direction_measured, columns, samples.temperature):
             mean[rows] = np.tensordot(estimate.mean, block, axes=(0, 1)).T
             variance[rows] = np.sum(np.tensordot(root, block, axes=(0, 1)) ** 2, axis=0).T
-        variance += self.noise**2 + ~samples.moving * self._dry_friction(estimate) ** 2 / 3.0
+        dry = model.dry_friction(dict(zip(estimate.names, estimate.mean)), *states)
+        variance += self.noise**2 + ~samples.moving * dry**2 / 3.0
         std = np.sqrt(variance)
         half = t_quantile((1 + level) / 2, estimate.dof) * std
         return Prediction(mean, std, mean - half, mean + half, level)
@@ -51,14 +53,6 @@ class TorquePredictor:
     def measured(self, samples: Samples) -> np.ndarray:
         """(N, n) the unfiltered measured torque that a prediction is compared with [N m]."""
         return Observations(self.model, (samples,), self.gains).scale(samples) * samples.effort_measured
-
-    def _dry_friction(self, estimate: Estimate) -> np.ndarray:
-        out = np.zeros(self.model.robot.dof)
-        for j, joint in enumerate(self.model.robot.joint_names):
-            for name, value in zip(estimate.names, estimate.mean):
-                if name.startswith(f"{joint}.coulomb"):
-                    out[j] = max(out[j], abs(value))
-        return out
 
     def to_dict(self) -> dict:
         return {

@@ -27,6 +27,7 @@ def identification_document(found, data, timing) -> dict:
         "joints": list(found.model.robot.joint_names),
         "joint_kinds": [joint.kind for joint in found.model.robot.joints],
         "friction": found.model.friction.name,
+        **({"load_reference": base.meta["load_reference"]} if "load_reference" in base.meta else {}),
         "method": estimate.method,
         "data": data,
         "base_dimension": found.model.base.dimension,

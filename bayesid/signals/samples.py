@@ -38,9 +38,9 @@ class Samples:
     joint's speed cannot be told from zero: the sign of its friction is unknown there. `direction` (N, n) in [-1, 1]
     is the slip that dry friction opposes (see `reversal.friction_direction`), through the same filter;
     `direction_measured` is its unfiltered value. `weights` (N, n) scale the squared residuals, one by default. `q_std`,
-    `qd_std`, `qdd_std` are standard deviations where the smoother knows them, else None. `cutoff` [Hz] is the
-    low-pass that shaped them (None: none). `steps` records each step: its name, its settings, the number of samples
-    before and after. `source` is the log's provenance.
+    `qd_std`, `qdd_std` are standard deviations where the smoother knows them, else None. `temperature` [deg C] is the
+    motors', as recorded, None where it was not. `cutoff` [Hz] is the low-pass that shaped them (None: none). `steps` records
+    each step: its name, its settings, the number of samples before and after. `source` is the log's provenance.
     """
 
     time: np.ndarray
@@ -58,6 +58,7 @@ class Samples:
     q_std: np.ndarray | None = None
     qd_std: np.ndarray | None = None
     qdd_std: np.ndarray | None = None
+    temperature: np.ndarray | None = None
     cutoff: float | None = None
     steps: tuple[dict, ...] = ()
     source: dict = dataclasses.field(default_factory=dict)
@@ -93,7 +94,7 @@ class Samples:
 
     def _arrays(self) -> list[str]:
         names = ("q", "qd", "qdd", "effort", "effort_measured", "direction", "direction_measured", "moving", "weights")
-        names += ("q_std", "qd_std", "qdd_std")
+        names += ("q_std", "qd_std", "qdd_std", "temperature")
         return [name for name in names if getattr(self, name) is not None]
 
     def __len__(self) -> int:
@@ -226,6 +227,7 @@ def samples_from_log(
         q_std=std[0],
         qd_std=std[1],
         qdd_std=std[2],
+        temperature=log.temperature,
         cutoff=float(cutoff),
         source=log.provenance(),
     )

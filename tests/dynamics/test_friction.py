@@ -18,9 +18,10 @@ def torque(law, parameters, qd, direction=None):
 
 @pytest.mark.parametrize("name", friction_names())
 def test_every_law_names_each_of_its_columns(name):
-    law = friction_law(name)
+    law, ones = friction_law(name), np.ones((2, 3))
     assert law.name == name
-    assert len(law.parameters) == len(law.units) == len(law.nonnegative) == law.columns(np.ones((2, 3))).shape[0]
+    columns = law.columns(ones, load=ones, temperature=ones)
+    assert len(law.parameters) == len(law.units) == len(law.nonnegative) == columns.shape[0]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,20 @@ def test_every_law_names_each_of_its_columns(name):
 )
 def test_laws_have_their_textbook_values(name, parameters, expected):
     np.testing.assert_allclose(torque(friction_law(name), parameters, np.array([-1.5, 0.0, 3.0])), expected)
+
+
+def test_a_loaded_gear_and_a_warm_motor_have_the_friction_worked_out_by_hand():
+    qd, load, temperature = np.array([-1.5, 0.0, 3.0]), np.array([10.0, 20.0, 30.0]), np.array([25.0, 35.0, 45.0])
+    found = np.tensordot([2.0, 0.5, -1.0, 0.1], friction_law("load").columns(qd, load=load), axes=1)
+    np.testing.assert_allclose(found, [-4.5 - 1.0, -1.0, 5.5 + 3.0])
+    found = np.tensordot([2.0, 0.5, -1.0, -0.02], friction_law("temperature").columns(qd, temperature=temperature), axes=1)
+    np.testing.assert_allclose(found, [-4.5, -1.0, 5.5 - 0.02 * 20 * 3])
+
+
+@pytest.mark.parametrize(("name", "reason"), [("load", "the gear transmits"), ("temperature", "temperature of the motor")])
+def test_a_law_without_what_it_depends_on_is_refused(name, reason):
+    with pytest.raises(ModelError, match=f"friction law '{name}' depends on .*{reason}.*: choose another law"):
+        friction_law(name).columns(np.ones(3))
 
 
 def test_a_given_direction_stands_in_for_the_sign_of_the_velocity():

@@ -83,6 +83,20 @@ def test_margins_equal_those_of_plain_kinematics(constraint):
     np.testing.assert_allclose(again.measured(PANDA, q, qd, qdd), measured)
 
 
+def test_torque_margin_with_load_friction_is_that_of_the_models_torque_and_its_reference_is_kept():
+    robot = load_robot("two_link")
+    plain = Model(robot, "load")
+    model = Model(robot, "load", reference=1.3 * plain.nominal[: plain.rigid])
+    parameters = model.nominal.copy()
+    parameters[22:] = np.tile([2.0, 1.0, 0.3, 0.1], 2)
+    constraint = TorqueLimit(model, np.array([45.0, 20.0]), parameters)
+    q, qd, qdd = states(robot, 20)
+    measured = constraint.measured(robot, q, qd, qdd)
+    np.testing.assert_allclose(np.asarray(constraint.margins(robot, q, qd, qdd)), measured, atol=1e-9)
+    again = constraint_from_settings(constraint.settings(), robot)
+    np.testing.assert_array_equal(again.measured(robot, q, qd, qdd), measured)
+
+
 def test_torque_margin_is_the_distance_of_pinocchio_torque_and_friction_from_the_limit():
     pin = pytest.importorskip("pinocchio")
     from bayesid.robots import urdf_text

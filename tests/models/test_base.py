@@ -46,7 +46,8 @@ def ur10e():
 
 
 @pytest.mark.parametrize(
-    ("friction", "rotor", "dimension"), [("none", False, 36), ("none", True, 40), ("coulomb-offset", True, 58)]
+    ("friction", "rotor", "dimension"),
+    [("none", False, 36), ("none", True, 40), ("coulomb-offset", True, 58), ("load", True, 64), ("temperature", True, 64)],
 )
 def test_ur10e_has_the_published_number_of_base_parameters(friction, rotor, dimension):
     assert Model(load_robot("ur10e"), friction, rotor).base.dimension == dimension
@@ -76,6 +77,18 @@ def test_null_directions_leave_torques_of_newton_euler_unchanged(robot):
             expected = total
     assert np.abs(changed - model.nominal).max() > 0.5
     np.testing.assert_allclose(total, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+
+
+def test_a_gear_whose_reference_transmits_nothing_has_no_load_friction_to_identify():
+    """Two links in the horizontal plane, the outer one massless in the reference: its gear never transmits a torque."""
+    robot = load_robot("two_link")
+    held = Model(robot, "none").nominal.copy()
+    held[10:] = 0.0
+    base = Model(robot, "load", reference=held).base
+    outer, inner = (f"{joint}.load_friction" for joint in reversed(robot.joint_names))
+    assert inner in base.names
+    assert outer not in base.names
+    assert f"{outer} has no effect on any joint torque" in base.unidentifiable()
 
 
 def test_standard_and_base_with_dependent_parameters_are_a_bijection(ur10e):

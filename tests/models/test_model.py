@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from bayesid.dynamics import inverse_dynamics
+from bayesid.errors import ModelError
 from bayesid.models import Model
 from bayesid.robots import Joint, Link, Robot, load_robot
 
-LAWS = {"none": 0, "viscous": 1, "coulomb": 2, "coulomb-offset": 3, "asymmetric": 4, "stribeck": 3}
+LAWS = {"none": 0, "viscous": 1, "coulomb": 2, "coulomb-offset": 3, "asymmetric": 4, "stribeck": 3, "load": 4, "temperature": 4}
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,47 @@ def test_torque_is_newton_euler_plus_rotor_plus_friction(states):
     np.testing.assert_allclose(model.torque(parameters, q, qd, qdd), expected, rtol=1e-10, atol=1e-10)
 
 
+def test_load_friction_is_a_share_of_the_reference_torque_of_newton_euler(states):
+    robot, rng = load_robot("two_link"), np.random.default_rng(5)
+    held = Model(robot, "none").nominal * rng.uniform(0.5, 1.5, 22)
+    model = Model(robot, "load", reference=held)
+    q, qd, qdd = states
+    parameters = rng.normal(size=model.size)
+    rigid = jax.jit(inverse_dynamics, static_argnums=0)
+    _, rotors, friction = model.split(parameters)
+    own = np.asarray(rigid(robot, q.T, qd.T, qdd.T, parameters[:20].reshape(2, 10), rotors)).T
+    load = np.abs(np.asarray(rigid(robot, q.T, qd.T, qdd.T, held[:20].reshape(2, 10), held[20:])).T)
+    sign = np.sign(qd)
+    dry = friction[:, 0] * qd + friction[:, 1] * sign + friction[:, 2] + friction[:, 3] * load * sign
+    np.testing.assert_allclose(model.torque(parameters, q, qd, qdd), own + dry, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(model.load(q.T, qd.T, qdd.T), load.T, rtol=1e-10, atol=1e-10)
+    values = dict(zip(model.names, parameters))
+    np.testing.assert_allclose(
+        model.dry_friction(values, q, qd, qdd), np.abs(friction[:, 1]) + np.abs(friction[:, 3]) * load, rtol=1e-10, atol=1e-10
+    )
+
+
+def test_viscous_friction_follows_the_motors_temperature(states):
+    model = Model(load_robot("two_link"), "temperature")
+    q, qd, qdd = states
+    temperature = np.random.default_rng(6).uniform(20, 60, q.shape)
+    parameters = np.random.default_rng(7).normal(size=model.size)
+    cold = model.torque(parameters, q, qd, qdd, temperature=np.full(q.shape, 25.0))
+    slope = model.split(parameters)[2][:, 3]
+    warm = model.torque(parameters, q, qd, qdd, temperature=temperature)
+    np.testing.assert_allclose(warm - cold, slope * (temperature - 25.0) * qd, rtol=1e-9, atol=1e-9)
+    with pytest.raises(ModelError, match="depends on the temperature"):
+        model.torque(parameters, q, qd, qdd)
+
+
+def test_a_reference_that_is_not_the_models_is_refused():
+    robot = load_robot("two_link")
+    with pytest.raises(ModelError, match="22 finite link and rotor parameters"):
+        Model(robot, "load", reference=np.ones(20))
+    with pytest.raises(ModelError, match="does not depend on load"):
+        Model(robot, "coulomb", reference=np.ones(22))
+
+
 def test_chunks_cover_a_log_that_is_no_multiple_of_them(states):
     model = Model(load_robot("two_link"))
     whole = model.regressor(*states)
@@ -52,13 +94,16 @@ def test_prismatic_joints_have_linear_units():
     assert units["slide.rotor_inertia"] == "kg"
     assert units["slide.viscous"] == "N s/m"
     assert units["slide.coulomb"] == "N"
+    assert Model(robot, "load").units[-1] == "1"
+    assert Model(robot, "temperature").units[-1] == "N s/(m K)"
 
 
-@pytest.mark.parametrize("law", ["coulomb-offset", "stribeck"])
-def test_model_survives_a_round_trip_through_json(law):
+@pytest.mark.parametrize(("law", "reference"), [("coulomb-offset", None), ("stribeck", None), ("load", np.arange(60) / 7)])
+def test_model_survives_a_round_trip_through_json(law, reference):
     import json
 
-    model = Model(load_robot("ur10e"), law, rotor=False)
+    model = Model(load_robot("ur10e"), law, False, reference)
     again = Model.from_dict(json.loads(json.dumps(model.to_dict())))
     assert again == model
+    assert hash(again) == hash(model)
     assert again.names == model.names

@@ -58,6 +58,7 @@ def test_chains_too_short_to_mix_end_with_status_one_and_a_reason(log_file, caps
         (("--prior-robot", "ur5"), "has 6 joints"),
         (("--export-samples", 3), "--out"),
         (("--friction", "sticky"), "unknown friction law"),
+        (("--friction", "temperature"), "no motor temperature"),
         (("--total-mass", -1), "total mass"),
     ],
 )

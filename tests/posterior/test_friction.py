@@ -3,7 +3,7 @@ import pytest
 
 from bayesid.errors import DataError
 from bayesid.models import Model
-from bayesid.posterior import candidates, compare_friction, load_dependent
+from bayesid.posterior import candidates, compare_friction, ladder
 from bayesid.robots import load_robot
 
 LAWS = ("viscous", "coulomb-offset", "asymmetric")
@@ -51,8 +51,22 @@ def test_friction_that_grows_with_load_is_seen(simulate):
     rigid = parameters(model)
     load = 0.1 * np.abs(model.torque(rigid, run.q, run.qd, run.qdd)) * np.sign(run.qd)
     loaded = run.replace(effort=run.effort + load, effort_measured=run.effort + load)
-    found = compare_friction(robot, loaded, laws=(*candidates(("coulomb-offset",)), load_dependent(model)), blocks=6)
-    assert found.chosen == "coulomb-offset, load"
+    found = compare_friction(robot, loaded, laws=candidates(("coulomb-offset", "load")), blocks=6)
+    assert found.chosen == "load"
+
+
+def test_friction_that_falls_with_temperature_is_seen_where_all_runs_hold_it(simulate):
+    robot = load_robot("two_link")
+    model = Model(robot)
+    true = parameters(model, viscous=2.0, coulomb=3.0, rotor_inertia=0.3)
+    run = simulate(model, true, samples=1500, seed=4)
+    warming = 30.0 + 10.0 * np.sin(run.time / 2.0)[:, None] * [1.0, 1.0]
+    change = -0.04 * (warming - 25.0) * run.qd
+    warm = run.replace(effort=run.effort + change, effort_measured=run.effort + change, temperature=warming)
+    assert ladder([warm]) == (*ladder([warm, run]), "temperature")
+    found = compare_friction(robot, warm, laws=candidates(("coulomb-offset", "temperature")), blocks=6)
+    assert found.chosen == "temperature"
+    assert ladder([warm.replace(temperature=np.where(run.q > run.q.max() - 0.1, np.nan, warming))]) == ladder([run])
 
 
 def test_too_few_blocks_are_refused(arm, run):

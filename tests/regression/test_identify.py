@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bayesid.errors import DataError
+from bayesid.models import Model
 from bayesid.regression import COVARIANCES, METHODS, gain_sensitivity, identify, validate, wls
 from bayesid.regression.observations import Observations
 from bayesid.results import Estimate
@@ -139,3 +140,58 @@ def test_unknown_methods_and_foreign_logs_are_refused(arm, found):
 def test_the_same_seed_gives_the_same_draws(arm, found):
     again = identify(arm.model, [arm.run(1), arm.run(2)], draws=40)
     np.testing.assert_array_equal(again.estimate.draws, found.estimate.draws)
+
+
+def loaded(arm, run, share, robot):
+    """The run with a gear loss in proportion to the torque of the arm's own bodies, and the model of such a robot."""
+    rigid = np.where(np.array(arm.model.kinds) == "friction", 0.0, arm.parameters)
+    torque = np.abs(arm.model.torque(rigid, run.q, run.qd, run.qdd))
+    effort = run.effort + share * torque * run.direction
+    return run.replace(effort=effort, effort_measured=effort), Model(robot, "load")
+
+
+def test_load_friction_is_found_whatever_the_reference_that_the_rounds_start_from(arm):
+    share = np.array([0.08, 0.05])
+    robot = arm.model.robot
+    wrong = robot.with_inertials(1.7 * robot.inertials, np.full(2, 0.2))
+    found = []
+    for start in (robot, wrong):
+        run, model = loaded(arm, arm.run(5, std=(0.1, 0.03), still=False), share, start)
+        result = identify(model, run, method="wls")
+        assert result.estimate.meta["load_reference"]["rounds"] <= 4
+        assert result.model.reference is not None
+        found.append(result.estimate.select([f"{joint}.load_friction" for joint in robot.joint_names]))
+    np.testing.assert_allclose(found[0].mean, found[1].mean, atol=1e-4)
+    low, high = found[0].interval(0.99).T
+    assert np.all((low < share) & (share < high))
+    assert np.all(found[0].std < 0.2 * share)
+
+
+def test_a_reference_that_was_given_is_kept(arm):
+    run, model = loaded(arm, arm.run(5, still=False), 0.05, arm.model.robot)
+    held = dataclasses.replace(model, reference=tuple(1.1 * model.nominal[: model.rigid]))
+    result = identify(held, run, method="wls")
+    assert result.model is held
+    assert "load_reference" not in result.estimate.meta
+
+
+def test_temperature_dependence_is_found_and_needs_temperatures(arm):
+    run = arm.run(6, std=(0.1, 0.03), still=False)
+    ramp = 25.0 + 20.0 * (run.time / run.time[-1])[:, None] * [1.0, 0.5]
+    slope = np.array([-0.05, 0.02])
+    effort = run.effort + slope * (ramp - 25.0) * run.qd
+    warm = run.replace(effort=effort, effort_measured=effort, temperature=ramp)
+    model = Model(arm.model.robot, "temperature")
+    found = identify(model, warm, method="wls").estimate
+    part = found.select([f"{joint}.viscous_temperature" for joint in model.robot.joint_names])
+    low, high = part.interval(0.99).T
+    assert np.all((low < slope) & (slope < high))
+    assert np.all(part.std < 0.02)
+    with pytest.raises(DataError, match="no motor temperature was recorded"):
+        identify(model, run, method="wls")
+    ramp = ramp.copy()
+    ramp[4, 1] = np.nan
+    with pytest.raises(
+        DataError, match=f"sample 5: the motor temperature of joint {model.robot.joint_names[1]} is not a number"
+    ):
+        identify(model, warm.replace(temperature=ramp), method="wls")

@@ -39,6 +39,16 @@ def test_measured_effort_stays_at_its_own_stamps(make_log, jitter):
     assert [s["name"] for s in samples.steps].count("resample") == int(jitter)
 
 
+def test_temperature_goes_with_its_samples(make_log):
+    plain = make_log()
+    temperature = 30.0 + np.arange(2 * len(plain)).reshape(-1, 2) / 100
+    samples = samples_from_log(plain.replace(temperature=temperature), decimate=2)
+    rows = np.searchsorted(plain.time, samples.time)
+    np.testing.assert_array_equal(samples.temperature, temperature[rows])
+    np.testing.assert_array_equal(samples.select(slice(3, 9)).temperature, temperature[rows[3:9]])
+    assert samples_from_log(plain).temperature is None
+
+
 def test_filter_has_no_phase_lag_and_halves_the_amplitude_at_the_cutoff():
     time = np.arange(4000) / 100
     for frequency in (2.0, 5.0, 8.0, 12.0):
