@@ -69,7 +69,8 @@ def held_out(root):
         "## UR10e, RMS [N m] on a motion that was not fitted",
         "",
         f"Weighted least squares on {Path(TRAINING).name}, judged on {Path(HELD_OUT).name}.",
-        f"Last row: the share of its torque that each gear loses (standard deviation); the load settled in {content['load_reference']['rounds']} rounds.",
+        "Last row: the share of its torque that each gear loses (standard deviation); the load settled in "
+        f"{content['load_reference']['rounds']} rounds.",
     ]
     return content, [*note, "", *table(["friction law", *robot.joint_names], rows)]
 

@@ -120,6 +120,18 @@ def test_a_result_can_be_written_over_but_a_strangers_folder_cannot(logs, tmp_pa
     assert "did not write" in capsys.readouterr().err
 
 
+def test_load_friction_is_identified_from_its_own_reference_and_validated(logs, tmp_path):
+    out = tmp_path / "load"
+    arguments = ["identify", str(logs[0]), *COMMON, "--friction", "load", "--draws", "20", "--quiet", "--out", str(out)]
+    assert main(arguments) == 0
+    document = json.loads((out / "result.json").read_text())
+    assert document["friction"] == "load"
+    assert document["load_reference"]["change"] < 1e-3
+    model = Estimate.load(out / "estimate.json").predictor.model
+    assert len(model.reference) == model.rigid
+    assert main(["validate", str(out), str(logs[1]), "--schema", "bayesid", "--quiet", "--max-nrmse", "0.5"]) == 0
+
+
 BAD = {
     "no such log": (["identify", "nowhere.csv", *COMMON], "nowhere.csv"),
     "no such robot": (["identify", "LOG", "--robot", "ur99", "--schema", "bayesid"], "ur99"),
@@ -127,6 +139,7 @@ BAD = {
     "other joint count": (["identify", "LOG", "--robot", "ur10e", "--schema", "bayesid"], "joints"),
     "unknown schema": (["identify", "LOG", "--robot", "two_link", "--schema", "nope"], "nope"),
     "unknown friction": (["identify", "LOG", *COMMON[:4], "--friction", "sticky"], "sticky"),
+    "temperature not recorded": (["identify", "LOG", *COMMON[:4], "--friction", "temperature"], "no motor temperature"),
     "gains of the wrong length": (["identify", "LOG", *COMMON, "--drive-gains", "1,2,3"], "3 values"),
     "gains that are words": (["identify", "LOG", *COMMON, "--drive-gains", "a,b"], "a,b"),
     "negative total mass": (["identify", "LOG", *COMMON, "--total-mass=-5:-1", "--draws", "20"], "total mass"),

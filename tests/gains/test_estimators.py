@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesid.errors import DataError
-from bayesid.gains import METHODS, GainRuns, Gains, Load, estimate_gains, motor_constants, with_load_friction
+from bayesid.gains import METHODS, GainRuns, Gains, Load, estimate_gains, gain_friction, motor_constants, with_load_friction
 from bayesid.gains.solving import attenuation, ls, ml, relative
 from bayesid.regression import AR, HAC, Observations, compress, gain_sensitivity, wls
 from tests.gains.conftest import GAINS, MASS, NOISE, PAYLOAD
@@ -208,3 +208,9 @@ def _weighted(observations, weights):
 def test_noise_of_the_current_is_estimated(world):
     fit = ml(world.gain_runs(seed=6, correlation=0.0))
     np.testing.assert_allclose(fit.sigma, NOISE, rtol=0.08)
+
+
+@pytest.mark.parametrize("name", ["load", "temperature"])
+def test_laws_that_depend_on_more_than_velocity_are_refused(name):
+    with pytest.raises(DataError, match=f"'{name}' is not for drive gains"):
+        gain_friction(name)
