@@ -19,6 +19,7 @@ from bayesid.regression.least_squares import Fit, autoregression
 _BLOCK_SECONDS = 0.25
 _MOST_BLOCKS = 2048
 _LEVERAGE_CEILING = 0.98
+_LONGEST_MEMORY_SECONDS = 1.0
 # The response of an autoregressive filter after a run is followed in pieces of so many samples, at most so many of them.
 _TAIL, _LONGEST_TAIL = 256, 200
 
@@ -66,7 +67,8 @@ class HAC:
     kernel's windows are treated as the clusters of Bell and McCaffrey (2002): the sum of scores in a window is multiplied by
     (1 - Q)^(-1/2), Q the window's part of the normal matrix, because residuals of a fit are smaller than the errors where
     few data determine many parameters. Intervals use Student's t with 3 N / (4 lags) degrees of freedom: half the
-    kernel's equivalent ones, which brings its 95 % quantile to that of Kiefer and Vogelsang (2005) at N / lags = 30.
+    kernel's equivalent ones, which brings its 95 % quantile to that of Kiefer and Vogelsang (2005) at N / lags = 30. N counts
+    the samples in motion of the joint that moves most: rows at standstill tell nothing.
     """
 
     lags: int | None = None
@@ -77,7 +79,7 @@ class HAC:
 
     def of(self, fit: Fit) -> CovarianceResult:
         scores = score_blocks(fit, None if self.lags is None else max(1, self.lags // 6))
-        lags = scores.bandwidth() if self.lags is None else self.lags
+        lags = scores.bandwidth(_memory(fit)) if self.lags is None else self.lags
         width = max(1, round(lags / scores.length))
         if width * 4 > len(scores.sums):
             raise DataError(
@@ -87,7 +89,7 @@ class HAC:
         middle = flat_top(scores, width)
         used = width * scores.length
         description = {"method": "hac", "lags": int(used), "automatic": self.lags is None}
-        return CovarianceResult(scores.sandwich(middle), 0.75 * fit.observations.count / used, description)
+        return CovarianceResult(scores.sandwich(middle), 0.75 * float(fit.information.counts.max()) / used, description)
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ class Bootstrap:
 
     def of(self, fit: Fit) -> CovarianceResult:
         scores = score_blocks(fit, None)
-        width = max(1, round(2.0 * scores.bandwidth() / scores.length))
+        width = max(1, round(2.0 * scores.bandwidth(_memory(fit)) / scores.length))
         sums = scores.window_sums(width)
         if len(sums) < 4 * width:
             raise DataError("too few independent data for a block bootstrap; use a longer log")
@@ -172,9 +174,13 @@ class ScoreBlocks:
     inverse: np.ndarray
     count: int
 
-    def bandwidth(self) -> float:
-        """Automatic bandwidth in samples (Andrews 1991, eq. 6.2 and 6.4: Bartlett kernel, AR(1) plug-in)."""
-        rho = np.clip(self.lag_one[1] / np.maximum(self.lag_one[0], 1e-300), -0.99, 0.99)
+    def bandwidth(self, memory: float) -> float:
+        """Automatic bandwidth in samples (Andrews 1991, eq. 6.2 and 6.4: Bartlett kernel, AR(1) plug-in).
+
+        `memory` is the longest time constant of a score that is believed, in samples: near a unit root the plug-in explodes.
+        """
+        highest = np.exp(-1.0 / memory)
+        rho = np.clip(self.lag_one[1] / np.maximum(self.lag_one[0], 1e-300), -highest, highest)
         alpha = np.mean(4.0 * rho**2 / ((1.0 - rho) ** 2 * (1.0 + rho) ** 2))
         return float(max(1.0, 1.1447 * (alpha * self.count) ** (1.0 / 3.0)))
 
@@ -209,8 +215,7 @@ class ScoreBlocks:
 
 def score_blocks(fit: Fit, length: int | None) -> ScoreBlocks:
     """Scores of a fit in blocks of `length` samples (None: 0.25 s), one pass; blocks are merged when they become many."""
-    step = min(run.step for run in _runs_of(fit.observations))
-    length = max(1, round(_BLOCK_SECONDS / step)) if length is None else length
+    length = max(1, round(_BLOCK_SECONDS / _step(fit))) if length is None else length
     inverse = _inverse_factor(fit)
     sums, normals, starts = [], [], []
     squares, products = np.zeros((2, len(fit.beta)))
@@ -307,6 +312,14 @@ def _inverse_factor(fit: Fit):
 def _bread(fit: Fit):
     inverse = _inverse_factor(fit)
     return inverse @ inverse.T
+
+
+def _step(fit: Fit) -> float:
+    return min(run.step for run in _runs_of(fit.observations))
+
+
+def _memory(fit: Fit) -> float:
+    return _LONGEST_MEMORY_SECONDS / _step(fit)
 
 
 def _runs_of(observations):

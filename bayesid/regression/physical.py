@@ -12,8 +12,9 @@ from bayesid.inertia import min_eigenvalue, pseudo_inertia
 from bayesid.models import Model
 from bayesid.regression.least_squares import Fit
 
-# Smallest eigenvalue that the pseudo-inertia of a link may have [kg, kg m^2 in SI units].
+# Smallest eigenvalue that the pseudo-inertia of a link may have [kg, kg m^2 in SI units], and as part of its nominal one.
 MARGIN = 1e-6
+_PART = 1e-2
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class PhysicalProgram:
             cost += constraints.pull * cp.sum(
                 [-cp.log_det(p) + cp.trace(np.linalg.inv(n) @ p) for p, n in zip(pseudo, nominal)]
             )
-        limits = [p - MARGIN * np.eye(4) >> 0 for p in pseudo]
+        limits = [p - margin * np.eye(4) >> 0 for p, margin in zip(pseudo, margins(model))]
         if model.nonnegative.any():
             at = np.flatnonzero(model.nonnegative)
             limits.append(self._minimum[at] + self._inverse[at] @ self._deviation >= 0)
@@ -187,6 +188,13 @@ def min_eigenvalues(model: Model, parameters) -> np.ndarray:
     return np.asarray(min_eigenvalue(model.split(parameters)[0]))
 
 
+def margins(model: Model) -> np.ndarray:
+    """(n,) smallest eigenvalue that the fit leaves each link's pseudo-inertia: far below the nominal one, also of links of
+    a few grams."""
+    nominal = min_eigenvalues(model, model.nominal)
+    return np.where(nominal > 0, np.minimum(MARGIN, _PART * nominal), MARGIN)
+
+
 def _pseudo_basis():
     basis = np.zeros((4, 4, 10))
     basis[3, 3, 0] = 1.0
@@ -235,8 +243,11 @@ def _consistent_nominal(model: Model):
 
 def _active(model: Model, parameters):
     smallest = min_eigenvalues(model, parameters)
-    scale = 10 * MARGIN
-    active = [f"{link}: pseudo-inertia" for link, low in zip(model.robot.link_names, smallest) if low < scale]
+    active = [
+        f"{link}: pseudo-inertia"
+        for link, low, margin in zip(model.robot.link_names, smallest, margins(model))
+        if low < 10 * margin
+    ]
     for index in np.flatnonzero(model.nonnegative):
         if parameters[index] < 1e-5:
             active.append(f"{model.names[index]} >= 0")

@@ -149,7 +149,7 @@ def samples_from_log(
       that both sides of the regression pass it. Default: twenty times the motion's bandwidth (99 % of the velocity's
       power), not below 8 Hz nor above 20 Hz nor a fifth of the rate. So high because friction reverses within a
       fraction of a motion's period; not higher because above lie the resonances of the joints, which a rigid model
-      cannot explain. On five UR10e logs the error on a held-out one is least, and flat within 1 %, from 8 to 12 Hz; 4
+      cannot explain. On four of five UR10e logs the error on a held-out one is least, and flat within 1 %, from 8 to 12 Hz; 4
       Hz costs 5 %.
     - `differentiation`: MeasuredVelocity() when the velocity was recorded and follows the position, since the UR10e's
       acceleration is less noisy from it (held-out error 4.86 N m against 5.33 at 8 Hz); else PositionDifferences().

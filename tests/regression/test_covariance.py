@@ -12,6 +12,7 @@ from bayesid.errors import DataError
 from bayesid.regression import AR, COVARIANCES, HAC, METHODS, Bootstrap, Observations, White, wls
 from bayesid.regression.covariance import score_blocks
 from bayesid.regression.least_squares import autoregression
+from bayesid.signals import Samples
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,27 @@ def test_automatic_bandwidth_is_that_of_andrews(fit, dense):
     turned = score @ np.linalg.inv(np.linalg.cholesky(normal).T)
     rho = np.sum(turned[1:] * turned[:-1], axis=0) / np.sum(turned**2, axis=0)
     alpha = np.mean(4 * rho**2 / ((1 - rho) ** 2 * (1 + rho) ** 2))
-    assert score_blocks(fit, None).bandwidth() == pytest.approx(1.1447 * (alpha * len(score)) ** (1 / 3), rel=1e-3)
+    assert score_blocks(fit, None).bandwidth(100.0) == pytest.approx(1.1447 * (alpha * len(score)) ** (1 / 3), rel=1e-3)
+
+
+def test_more_rows_of_the_same_seconds_tell_no_more(arm):
+    """Residuals correlated over half a second, sampled at 100 Hz and, held in between, at 1 kHz."""
+    coarse = arm.run(seconds=60.0, correlation=0.98, still=False)
+    fine = Samples(
+        np.linspace(coarse.time[0], coarse.time[-1] + 0.009, 10 * len(coarse)),
+        *(np.repeat(x, 10, axis=0) for x in (coarse.q, coarse.qd, coarse.qdd, coarse.effort)),
+        "torque",
+    )
+    found = [HAC().of(wls(Observations(arm.model, (run,)))) for run in (coarse, fine)]
+    assert found[1].description["lags"] / found[0].description["lags"] == pytest.approx(10.0, rel=0.25)
+    np.testing.assert_allclose(np.diag(found[1].covariance), np.diag(found[0].covariance), rtol=0.2)
+
+
+def test_degrees_of_freedom_do_not_count_rows_at_standstill(arm):
+    run = arm.run(seconds=20.0, still=False)
+    paused = run.replace(moving=np.repeat([True, False], len(run) // 2)[:, None] & np.ones_like(run.moving))
+    moving, half = (HAC(lags=60).of(wls(Observations(arm.model, (r,)))).dof for r in (run, paused))
+    assert half == pytest.approx(0.5 * moving, rel=0.01)
 
 
 def test_white_is_the_textbook_covariance(arm, run, fit):

@@ -81,6 +81,24 @@ def test_a_fit_that_is_consistent_already_is_only_moved_by_the_weak_prior(arm):
     np.testing.assert_allclose(arm.model.base.project(found), arm.beta, rtol=5e-3, atol=5e-3)
 
 
+def test_links_of_a_few_grams_are_not_held_off_their_own_inertia(arm):
+    scale = np.array([1e-3] + [1e-4] * 3 + [1e-5] * 6)
+    robot = arm.model.robot
+    tiny = Model(robot.with_inertials(robot.inertials * scale, robot.rotor_inertias * 1e-5))
+    truth = tiny.nominal.copy()
+    truth[-6:] = (2e-5, 1.5e-5, 0.2e-5, 1e-5, 0.8e-5, -1e-6)
+    run = arm.run(still=False)
+    rng = np.random.default_rng(3)
+    torque = tiny.torque(truth, run.q, run.qd, run.qdd)
+    noisy = torque + 1e-4 * np.abs(torque).max(axis=0) * rng.normal(size=torque.shape)
+    fit = wls(Observations(tiny, (run.replace(effort=noisy),)))
+    found = HAC().of(fit)
+    program = physical(fit, found.covariance, found.dof, draws=2)
+    assert np.all(_smallest(tiny, program.parameters) > 0)
+    moved = tiny.base.project(program.parameters) - fit.beta
+    assert np.all(np.abs(moved) < 2.0 * np.sqrt(np.diag(found.covariance)))
+
+
 def test_mass_bounds_and_total_mass_hold(arm, arm_fit):
     fit, _ = arm_fit
     first, second = arm.model.robot.link_names
