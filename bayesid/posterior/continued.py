@@ -38,7 +38,7 @@ class LinearLayout:
 
         def potential(z):
             values = arrays["matrix"] @ z + arrays["offset"]
-            out = self.squares.potential(values[: ends[0]], arrays["counts"])
+            out = self.squares.potential(values[: ends[0]], arrays)
             bodies = values[ends[0] : ends[1]].reshape(self.links, 10)
             out -= jnp.sum(0.5 * (arrays["dof"] - 5.0) * log_determinant(bodies[:, _SYMMETRIC]))
             out -= jnp.sum((arrays["shape"] - 1.0) * _continued_log(values[ends[1] : ends[2]], jnp))
@@ -138,7 +138,7 @@ def _compiled_form(prior, likelihood, center, root):
     arrays = {
         "matrix": matrix @ root,
         "offset": offset,
-        "counts": np.ones(len(likelihood.rows)) if likelihood.counts is None else likelihood.counts,
+        **likelihood.arrays,
         "dof": prior.dof,
         "shape": prior.shape,
         "edge": prior.edge,

@@ -8,36 +8,45 @@ takes residuals as independent, and is right for simulated white noise only.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bayesid.errors import DataError
-from bayesid.regression import HAC, Fit, Information, Observations, Whitened, compress, gain_sensitivity
+from bayesid.errors import DataError, SolverError
+from bayesid.posterior.lagged import Lags, compress_lags, potential
+from bayesid.regression import HAC, Fit, Information, Observations, compress, gain_sensitivity
 from bayesid.regression.least_squares import autoregression, gls, wls
 
 HIGHEST_ORDER = 12
+_ROUNDS = 100
 
 
 @dataclass(frozen=True)
 class Squares:
-    """Sizes of a likelihood as samplers compile it: `groups` of `height` residuals, their scale `marginal` or known."""
+    """Sizes of a likelihood as samplers compile it: `groups` of `height` residuals, their scale `marginal` or known, and of
+    autoregressive ones the `order` and the heights r_g of their `Lags`."""
 
     groups: int
     height: int
     marginal: bool
+    order: int = 0
+    heights: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
         """Number of residuals."""
         return self.groups * self.height
 
-    def potential(self, residuals, counts):
-        """Negative logarithm of the likelihood, in JAX, of residuals rows @ beta - target (size,)."""
+    def potential(self, residuals, arrays):
+        """Negative logarithm of the likelihood, in JAX, of residuals rows @ beta - target (size,) and the `arrays`."""
         import jax.numpy as jnp
 
-        squares = jnp.sum(residuals.reshape(self.groups, self.height) ** 2, axis=1)
-        return 0.5 * jnp.sum(counts * jnp.log(squares) if self.marginal else squares)
+        residuals = residuals.reshape(self.groups, self.height)
+        if self.order:
+            products = [arrays[f"products_{g}"] for g in range(self.groups)]
+            return potential(self.order, self.heights, residuals, products, arrays["counts"])
+        squares = jnp.sum(residuals**2, axis=1)
+        return 0.5 * jnp.sum(arrays["counts"] * jnp.log(squares) if self.marginal else squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +55,9 @@ class Likelihood:
 
     `rows` (G, r, b) and `target` (G, r). `counts` None: the rows are whitened and log p = -1/2 sum of squares. `counts`
     (G,): the scale of each group is unknown and marginalised under p(sigma) ~ 1/sigma, log p = -sum_g counts_g/2 log S_g
-    (Box, Tiao 1973, section 2.7). `effective` (n,) is the effective number of independent samples per joint, `noise` (n,)
-    the residual standard deviation per joint [N m], `beta` (b,) the least-squares estimate, `description` JSON-able.
+    (Box, Tiao 1973, section 2.7). With `lags`, so are the coefficients of their autoregression. `effective` (n,) is the
+    effective number of independent samples per joint, `noise` (n,) the residual standard deviation per joint [N m], `beta`
+    (b,) the estimate about which the data speak, `description` JSON-able.
     """
 
     rows: np.ndarray
@@ -58,6 +68,7 @@ class Likelihood:
     effective: np.ndarray
     samples: int
     description: dict = field(default_factory=dict)
+    lags: Lags | None = None
 
     @property
     def size(self) -> int:
@@ -66,20 +77,36 @@ class Likelihood:
 
     @property
     def form(self) -> Squares:
-        return Squares(*self.rows.shape[:2], self.counts is not None)
+        order, heights = (self.lags.order, self.lags.heights) if self.lags else (0, ())
+        return Squares(*self.rows.shape[:2], self.counts is not None, order, heights)
 
-    def squares(self, beta) -> np.ndarray:
-        """(G,) sums of squares at beta (b,)."""
-        return np.sum((self.rows @ beta - self.target) ** 2, axis=1)
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What the potential of `form` reads."""
+        counts = np.ones(len(self.rows)) if self.counts is None else self.counts
+        products = self.lags.products if self.lags else ()
+        return {"counts": counts, **{f"products_{g}": forms for g, forms in enumerate(products)}}
+
+    def residuals(self, beta) -> np.ndarray:
+        """(G, r) compressed residuals at beta (b,)."""
+        return self.rows @ beta - self.target
 
     def log_density(self, beta) -> float:
         """Logarithm of the likelihood at beta (b,), up to a constant."""
-        squares = self.squares(beta)
+        residuals = self.residuals(beta)
+        if self.lags:
+            return self.lags.log_density(residuals, self.counts)
+        squares = np.sum(residuals**2, axis=1)
         return float(-0.5 * np.sum(squares if self.counts is None else self.counts * np.log(squares)))
 
     def quadratic(self, beta) -> tuple[np.ndarray, np.ndarray]:
-        """R (k, b) and r (k,) of the quadratic -1/2 ||R beta - r||^2 that agrees with the likelihood about beta."""
-        weights = np.ones(len(self.rows)) if self.counts is None else self.counts / self.squares(beta)
+        """R (k, b) and r (k,) of the quadratic -1/2 ||R beta - r||^2 that touches the likelihood at beta from below, up to a
+        constant: to maximise it again and again is to maximise the likelihood."""
+        if self.lags:
+            roots = self.lags.majorant(self.residuals(beta), self.counts)
+            pairs = [(root @ f[: len(root)], root @ y[: len(root)]) for root, f, y in zip(roots, self.rows, self.target)]
+            return np.concatenate([rows for rows, _ in pairs]), np.concatenate([right for _, right in pairs])
+        weights = np.ones(len(self.rows)) if self.counts is None else self.counts / np.sum(self.residuals(beta) ** 2, axis=1)
         root = np.sqrt(weights)[:, None]
         return (root[..., None] * self.rows).reshape(-1, self.size), (root * self.target).ravel()
 
@@ -149,25 +176,28 @@ def calibrated(fit: Fit, covariance=None, gains_covariance=None) -> Likelihood:
 def autoregressive(observations: Observations, order: int | None = None) -> Likelihood:
     """Residuals of each joint follow an autoregressive model, order by Schwarz's criterion unless given.
 
-    Coefficients are those of two rounds of generalised least squares: they are asymptotically independent of beta, so that
-    fixing them costs no width. Innovation variances are marginalised. Effective samples per joint, as for a mean: N times
-    the residual variance over the long-run one, which is the innovation variance over (1 - sum a)^2.
+    Coefficients and innovation variances are marginalised (see `lagged`). Effective samples per joint, as for a mean: N
+    times the residual variance over the long-run one, which is the innovation variance over (1 - sum a)^2.
     """
     if order is None:
         order = likelihood_order(observations, wls(observations).beta)
     if order == 0:
         return _white(observations, {"method": "autoregressive", "order": 0})
     fit = gls(observations, order)
-    whitened: Whitened = fit.observations
-    coefficients = whitened.coefficients
-    _, innovation = autoregression(observations, fit.beta, order)
+    rows, target, counts, lags = compress_lags(observations, order)
     noise = _noise_of(observations, fit.beta)
-    effective = fit.information.counts * (noise * (1.0 - coefficients.sum(axis=1)) / innovation) ** 2
-    rows, target = _split(fit.information)
-    description = {"method": "autoregressive", "order": order, "coefficients": coefficients.round(6).tolist()}
-    counts = fit.information.counts
-    effective = np.minimum(effective, counts)
-    return Likelihood(rows, target, counts, fit.beta, noise, effective, observations.count, description)
+    found = Likelihood(rows, target, counts, fit.beta, noise, counts, observations.count, {}, lags)
+    beta = _maximized(found)
+    residuals = found.residuals(beta)
+    coefficients, squares = lags.least_squares(residuals)
+    ratio = noise * (1.0 - coefficients.sum(axis=1)) / np.sqrt(squares / (counts - order))
+    description = {
+        "method": "autoregressive",
+        "order": order,
+        "coefficients": coefficients.round(6).tolist(),
+        "stationary": lags.stationary(residuals, counts).tolist(),
+    }
+    return replace(found, beta=beta, effective=np.minimum(counts * ratio**2, counts), description=description)
 
 
 def white(observations: Observations) -> Likelihood:
@@ -192,6 +222,18 @@ def likelihood_order(observations: Observations, beta) -> int:
         if score < best:
             best, chosen = score, order
     return chosen
+
+
+def _maximized(likelihood):
+    """(b,) maximum of the likelihood near its `beta`."""
+    beta = likelihood.beta
+    for _ in range(_ROUNDS):
+        rows, right = likelihood.quadratic(beta)
+        norms = np.linalg.norm(rows, axis=0)
+        last, beta = beta, np.linalg.lstsq(rows / norms, right, rcond=None)[0] / norms
+        if np.max(np.abs(beta - last) / (np.abs(last) + 1e-3 * np.abs(last).max())) < 1e-9:
+            return beta
+    raise SolverError("the likelihood's maximum does not settle: use a longer log, or the calibrated likelihood")
 
 
 def _white(observations, description):

@@ -5,7 +5,7 @@ from bayesid.regression.identify import Identification, gain_sensitivity, identi
 from bayesid.regression.information import Information, compress
 from bayesid.regression.least_squares import METHODS, Fit, gls, ols, robust, wls
 from bayesid.regression.load import settle_load
-from bayesid.regression.observations import Observations, Whitened
+from bayesid.regression.observations import Lagged, Observations, Whitened
 from bayesid.regression.physical import Constraints, PhysicalFit, PhysicalProgram, min_eigenvalues, physical
 from bayesid.regression.predict import TorquePredictor, base_names, torque_predictor
 from bayesid.regression.validation import Validation, validate
@@ -21,6 +21,7 @@ __all__ = [
     "Fit",
     "Identification",
     "Information",
+    "Lagged",
     "Observations",
     "PhysicalFit",
     "PhysicalProgram",

@@ -105,6 +105,22 @@ def _check_temperature(model, run):
 
 
 @dataclass(frozen=True, eq=False)
+class Lagged:
+    """Observations beside their own past: columns of sample t are [X y] at t - order, ..., t - 1, then X at t.
+
+    Rows whose past is not known are left out: the first ones of each run, and those within `order` of unused rows.
+    """
+
+    source: Observations
+    order: int
+
+    def chunks(self) -> Iterator[Chunk]:
+        for chunk, past in _with_past(self.source, self.order):
+            stacked = np.concatenate(past[::-1], axis=1)
+            yield Chunk(stacked[:, :-1], stacked[:, -1], chunk.weight, chunk.starts_run)
+
+
+@dataclass(frozen=True, eq=False)
 class Whitened:
     """Observations through one autoregressive whitening filter per joint: x[t] - sum_k a[j, k] x[t - k].
 
@@ -127,18 +143,23 @@ class Whitened:
         return self.source.count
 
     def chunks(self) -> Iterator[Chunk]:
-        order = self.coefficients.shape[1]
-        taps = np.concatenate([np.ones((len(self.coefficients), 1)), -self.coefficients], axis=1)
-        history = used = None
-        for chunk in self.source.chunks():
-            both = np.concatenate([chunk.columns, chunk.effort[:, None]], axis=1)
-            if chunk.starts_run or history is None:
-                history = np.zeros((*both.shape[:2], order))
-                used = np.zeros((len(both), order), dtype=bool)
-            padded = np.concatenate([history, both], axis=2)
-            known = np.concatenate([used, chunk.weight > 0], axis=1)
-            size = both.shape[2]
-            white = sum(taps[:, k, None, None] * padded[:, :, order - k : order - k + size] for k in range(order + 1))
-            weight = chunk.weight * np.all([known[:, order - k : order - k + size] for k in range(order + 1)], axis=0)
-            history, used = padded[:, :, size:], known[:, size:]
-            yield Chunk(white[:, :-1], white[:, -1], weight, chunk.starts_run)
+        for chunk, past in _with_past(self.source, self.coefficients.shape[1]):
+            white = past[0] - sum(a[:, None, None] * lag for a, lag in zip(self.coefficients.T, past[1:], strict=True))
+            yield Chunk(white[:, :-1], white[:, -1], chunk.weight, chunk.starts_run)
+
+
+def _with_past(source, order):
+    """Chunks, weighted zero where the past is not known, with [X y] (n, b + 1, S) at lags 0, ..., order."""
+    history = used = None
+    for chunk in source.chunks():
+        both = np.concatenate([chunk.columns, chunk.effort[:, None]], axis=1)
+        if chunk.starts_run or history is None:
+            history = np.zeros((*both.shape[:2], order))
+            used = np.zeros((len(both), order), dtype=bool)
+        padded = np.concatenate([history, both], axis=2)
+        known = np.concatenate([used, chunk.weight > 0], axis=1)
+        size = both.shape[2]
+        lags = [slice(order - k, order - k + size) for k in range(order + 1)]
+        weight = chunk.weight * np.all([known[:, lag] for lag in lags], axis=0)
+        history, used = padded[:, :, size:], known[:, size:]
+        yield chunk._replace(weight=weight), [padded[:, :, lag] for lag in lags]
