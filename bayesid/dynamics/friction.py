@@ -28,7 +28,8 @@ class FrictionLaw:
 
     `parameters` names its parameters per joint, `units` and `nonnegative` belong to them in order. `needs` names what it
     depends on beside velocity: `load`, the size of the torque that the gear transmits [N m], `temperature` [deg C].
-    `basis(qd, direction, *needs)` gives one column per parameter.
+    `basis(qd, direction, *needs)` gives one column per parameter. `sharp`: columns turn around within less than a low-pass
+    filter resolves, so that they have to be filtered themselves where the effort was.
     """
 
     name: str
@@ -37,6 +38,7 @@ class FrictionLaw:
     nonnegative: tuple[bool, ...]
     basis: Callable
     needs: tuple[str, ...] = ()
+    sharp: bool = False
 
     def columns(self, qd, direction=None, **surroundings):
         """Columns (k, *shape) at velocities (*shape) [rad/s]; `direction` (*shape) stands in for sign(qd) when given.
@@ -104,6 +106,7 @@ def stribeck_law(breakaway_speed: float = 0.1) -> FrictionLaw:
         (_UNITS["viscous"], "N m", "N m"),
         (True, True, True),
         _Stribeck(float(breakaway_speed)),
+        sharp=True,
     )
 
 

@@ -208,7 +208,7 @@ class GainRuns:
             effort = run.effort if self.filtered else run.effort_measured
             direction = run.direction if self.filtered else run.direction_measured
             weight = run.weights * run.moving
-            for rows, block in self.model.chunks(run.q, run.qd, run.qdd, direction, columns=columns):
+            for rows, block in self.model.chunks_of(run, filtered=self.filtered, columns=columns):
                 out = np.zeros((n, self.size, block.shape[2]))
                 out[:, :b] = block[:, :b]
                 if own > 0:

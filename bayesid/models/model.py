@@ -14,6 +14,7 @@ from bayesid.dynamics import FrictionLaw, friction_law, inverse_dynamics, joint_
 from bayesid.errors import ModelError
 from bayesid.models.base import BaseParameters, base_parameters
 from bayesid.robots import INERTIAL_NAMES, INERTIAL_UNITS, Capsule, Frame, Joint, Link, Robot
+from bayesid.signals import Samples
 
 CHUNK = 1024
 
@@ -117,6 +118,14 @@ class Model:
         """Base parameters of this model: what exciting data can determine (Gautier 1991)."""
         return base_parameters(self)
 
+    def chunks_of(self, samples: Samples, *, filtered: bool = True, columns=None):
+        """`chunks` over samples, for their filtered effort or the unfiltered one."""
+        friction = None
+        if self.friction.sharp and samples.fine is not None:
+            friction = samples.fine.columns(self.friction.columns, samples.time, filtered)
+        direction = samples.direction if filtered else samples.direction_measured
+        return self.chunks(samples.q, samples.qd, samples.qdd, direction, columns, samples.temperature, friction)
+
     def regressor_chunk(self, q, qd, qdd, direction=None, temperature=None):
         """Joint torque columns (n, P, S) at states (n, S), sample axis last; traceable by JAX."""
         return _columns(*self._form, q, qd, qdd, direction, temperature)
@@ -145,10 +154,11 @@ class Model:
             out[rows] = np.moveaxis(block, 2, 0)
         return out
 
-    def chunks(self, q, qd, qdd, direction=None, columns=None, temperature=None):
+    def chunks(self, q, qd, qdd, direction=None, columns=None, temperature=None, friction=None):
         """Yield (slice, (n, P, S) columns) over states (N, n) in pieces of at most CHUNK samples; `columns` selects some.
 
-        `temperature` (N, n) [deg C] of the motors is looked at only by a law that depends on it.
+        `temperature` (N, n) [deg C] of the motors is looked at only by a law that depends on it. `friction` (k, N, n) are the
+        columns of the law where they are known already.
         """
         states = self._check(q, qd, qdd, np.sign(qd) if direction is None else direction)
         if "temperature" in self.friction.needs and temperature is not None:
@@ -158,6 +168,11 @@ class Model:
             stop = min(start + CHUNK, len(states[0]))
             block = np.asarray(_regressor(*self._form, *[_padded(x[start:stop], CHUNK) for x in states]))
             kept = block[:, :, : stop - start]
+            if friction is not None:
+                kept = kept.copy()
+                for j in range(self.robot.dof):
+                    first = self.rigid + j * len(friction)
+                    kept[j, first : first + len(friction)] = friction[:, start:stop, j]
             yield slice(start, stop), kept if columns is None else kept[:, columns]
 
     def torque(self, parameters, q, qd, qdd, direction=None, temperature=None) -> np.ndarray:

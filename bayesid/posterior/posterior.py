@@ -204,7 +204,7 @@ class Posterior:
         mean = np.empty((len(picked), *torque.shape))
         start = 0
         for _, part in blocks:
-            for at, block in self.model.chunks(part.q, part.qd, part.qdd, part.direction_measured, None, part.temperature):
+            for at, block in self.model.chunks_of(part, filtered=False):
                 mean[:, start + at.start : start + at.stop] = np.einsum("dp,nps->dsn", picked, block, optimize=True)
             start += len(part)
         noise = self.predictor.quantiles

@@ -79,11 +79,8 @@ class Observations:
         """All rows, run by run."""
         for run in self.runs:
             effort = (run.effort if self.filtered else run.effort_measured) * self.scale(run)
-            direction = run.direction if self.filtered else run.direction_measured
             weight = run.weights * run.moving
-            columns = self.model.base.independent
-            blocks = self.model.chunks(run.q, run.qd, run.qdd, direction, columns, run.temperature)
-            for rows, block in blocks:
+            for rows, block in self.model.chunks_of(run, filtered=self.filtered, columns=self.model.base.independent):
                 yield Chunk(block, effort[rows].T, weight[rows].T, rows.start == 0)
 
 

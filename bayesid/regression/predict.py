@@ -41,7 +41,7 @@ class TorquePredictor:
         values, vectors = np.linalg.eigh(estimate.covariance)
         root = vectors * np.sqrt(np.clip(values, 0.0, None))
         states = (samples.q, samples.qd, samples.qdd)
-        for rows, block in model.chunks(*states, samples.direction_measured, columns, samples.temperature):
+        for rows, block in model.chunks_of(samples, filtered=False, columns=columns):
             mean[rows] = np.tensordot(estimate.mean, block, axes=(0, 1)).T
             variance[rows] = np.sum(np.tensordot(root, block, axes=(0, 1)) ** 2, axis=0).T
         dry = model.dry_friction(dict(zip(estimate.names, estimate.mean)), *states)

@@ -12,6 +12,7 @@ from bayesid.errors import SignalError
 from bayesid.logs.log import Log
 from bayesid.signals.derivatives import MeasuredVelocity, PositionDifferences
 from bayesid.signals.filtering import Grid, low_pass, motion_bandwidth, spline
+from bayesid.signals.fine import FineMotion
 from bayesid.signals.reversal import REVERSAL_WIDTH, friction_direction
 from bayesid.signals.trimming import motion_window, standstill_speed
 
@@ -39,8 +40,9 @@ class Samples:
     is the slip that dry friction opposes (see `reversal.friction_direction`), through the same filter;
     `direction_measured` is its unfiltered value. `weights` (N, n) scale the squared residuals, one by default. `q_std`,
     `qd_std`, `qdd_std` are standard deviations where the smoother knows them, else None. `temperature` [deg C] is the
-    motors', as recorded, None where it was not. `cutoff` [Hz] is the low-pass that shaped them (None: none). `steps` records
-    each step: its name, its settings, the number of samples before and after. `source` is the log's provenance.
+    motors', as recorded, None where it was not. `fine` is the recorded motion, for functions of velocity that have to pass
+    the filter themselves (None: nothing was filtered). `cutoff` [Hz] is the low-pass that shaped them (None: none). `steps`
+    records each step: its name, its settings, the number of samples before and after. `source` is the log's provenance.
     """
 
     time: np.ndarray
@@ -59,6 +61,7 @@ class Samples:
     qd_std: np.ndarray | None = None
     qdd_std: np.ndarray | None = None
     temperature: np.ndarray | None = None
+    fine: FineMotion | None = None
     cutoff: float | None = None
     steps: tuple[dict, ...] = ()
     source: dict = dataclasses.field(default_factory=dict)
@@ -228,6 +231,7 @@ def samples_from_log(
         qd_std=std[1],
         qdd_std=std[2],
         temperature=log.temperature,
+        fine=FineMotion(grid, log.position, log.velocity if follows else None, float(cutoff)),
         cutoff=float(cutoff),
         source=log.provenance(),
     )
@@ -292,6 +296,8 @@ def _delayed(samples: Samples, delay: float, threshold: np.ndarray) -> Samples:
     names = ("q", "qd", "qdd", "direction", "direction_measured", "q_std", "qd_std", "qdd_std")
     names = [name for name in names if getattr(samples, name) is not None]
     moved = {name: spline(samples.time, getattr(samples, name), at[inside]) for name in names}
+    if samples.fine is not None:
+        moved["fine"] = dataclasses.replace(samples.fine, delay=samples.fine.delay + delay)
     kept = samples.select(inside).replace(**moved)
     kept = kept.replace(moving=np.abs(kept.qd) > threshold)
     return samples.then(kept, {"name": "delay", "seconds": float(delay), "moved": "motion, by cubic spline"})
