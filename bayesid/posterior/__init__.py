@@ -6,7 +6,7 @@ from bayesid.posterior.fleet import Fleet, FleetPosterior
 from bayesid.posterior.friction import FrictionComparison, candidates, compare_friction, ladder
 from bayesid.posterior.likelihood import Likelihood, autoregressive, calibrated, white
 from bayesid.posterior.posterior import Posterior, infer
-from bayesid.posterior.prediction import TorquePredictor, coverage
+from bayesid.posterior.prediction import TorquePredictor, coverage, torque_predictor
 from bayesid.posterior.prior import Bounded, ClassPrior, FromRobot, LinearPrior, Prior, Wishart
 from bayesid.posterior.problem import Density, Layout, Problem
 from bayesid.posterior.sampling import NUTS, SVI, Draws, Laplace
@@ -44,5 +44,6 @@ __all__ = [
     "infer",
     "ladder",
     "soften",
+    "torque_predictor",
     "white",
 ]

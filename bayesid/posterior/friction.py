@@ -12,14 +12,13 @@ from bayesid.dynamics import FrictionLaw, friction_law
 from bayesid.dynamics.friction import stribeck_law
 from bayesid.errors import DataError
 from bayesid.models import Model
+from bayesid.posterior.folds import normal_prior, ridge, total
 from bayesid.posterior.prior import Prior, Wishart
 from bayesid.regression import Information, Observations, compress, settle_load
 from bayesid.signals import Samples
 
 LADDER = ("viscous", "coulomb", "coulomb-offset", "asymmetric", "stribeck", "load")
 BREAKAWAY_SPEEDS = (0.03, 0.1, 0.3)
-_PRIOR_DRAWS = 2000
-_ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,14 +147,12 @@ def _cross_validate(model, runs, gains, prior, blocks):
             folds[k] = information if folds[k] is None else folds[k] + information
     if any(fold is None for fold in folds):
         raise DataError("a block holds no motion: use fewer blocks or longer runs")
-    center, root = _held(model, prior)
+    center, root = normal_prior(prior.of(model))
     n = model.robot.dof
     scores, squares, counts = np.full((blocks, n), np.nan), np.zeros(n), np.zeros(n)
     for k in range(blocks):
-        rest = None
-        for other in (f for i, f in enumerate(folds) if i != k):
-            rest = other if rest is None else rest + other
-        beta, noise = _ridge(rest, center, root)
+        rest = total(folds[:k] + folds[k + 1 :])
+        beta, noise = ridge(rest, center, root)
         own = folds[k].squared_residuals(beta)
         used = (folds[k].counts > 0) & (rest.counts > 0)
         scores[k, used] = -0.5 * own[used] / noise[used] ** 2 - folds[k].counts[used] * np.log(
@@ -164,10 +161,7 @@ def _cross_validate(model, runs, gains, prior, blocks):
         squares, counts = squares + own * used, counts + folds[k].counts * used
     moved = counts > 0
     scores[:, moved] = np.where(np.isnan(scores[:, moved]), 0.0, scores[:, moved])
-    everything = folds[0]
-    for other in folds[1:]:
-        everything = everything + other
-    beta, _ = _ridge(everything, center, root)
+    beta, _ = ridge(total(folds), center, root)
     for run in runs:
         for chunk in Observations(model, (run,), gains).chunks():
             residual = (chunk.effort - np.einsum("nbs,b->ns", chunk.columns, beta)) * (chunk.weight > 0)
@@ -184,24 +178,4 @@ class _Fit(NamedTuple):
 
 def _fit(model, runs, gains, prior):
     information = compress(Observations(model, runs, gains))
-    return _Fit(_ridge(information, *_held(model, prior))[0], information)
-
-
-def _held(model, prior):
-    """Mean (b,) and root (b, b) of the prior's precision of base parameters."""
-    draws = model.base.project(prior.of(model).sample(0, _PRIOR_DRAWS))
-    values, vectors = np.linalg.eigh(np.cov(draws.T))
-    return draws.mean(axis=0), (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T
-
-
-def _ridge(information, center, root):
-    """Posterior mean (b,) under a normal prior and the noise (n,) per joint, iterated together."""
-    noise = np.ones(len(information.counts))
-    beta = center
-    for _ in range(_ROUNDS):
-        factor, right = information.stacked(np.where(information.counts > 0, noise**-2.0, 0.0))
-        rows, target = np.vstack([factor, root]), np.append(right, root @ center)
-        beta = np.linalg.lstsq(rows, target, rcond=None)[0]
-        noise = np.sqrt(information.squared_residuals(beta) / np.maximum(information.counts, 1.0))
-        noise = np.where(information.counts > 0, np.maximum(noise, 1e-9), 1.0)
-    return beta, noise
+    return _Fit(ridge(information, *normal_prior(prior.of(model)))[0], information)

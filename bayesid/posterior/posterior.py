@@ -12,7 +12,7 @@ from bayesid.models import Model
 from bayesid.posterior.conflict import Conflict, soften
 from bayesid.posterior.diagnostics import Diagnostics
 from bayesid.posterior.likelihood import Likelihood, autoregressive, calibrated, white
-from bayesid.posterior.prediction import TorquePredictor, residual_quantiles
+from bayesid.posterior.prediction import TorquePredictor, torque_predictor
 from bayesid.posterior.prior import Prior, Wishart, pseudo
 from bayesid.posterior.sampling import NUTS, Draws
 from bayesid.posterior.target import Target
@@ -248,9 +248,7 @@ def infer(
     if softened:
         target, conflicts = soften(target)
     result = (method or NUTS()).run(target)
-    raw = Observations(model, runs, gains, filtered=False)
-    beta = model.base.project(result.parameters.mean(axis=(0, 1)))
-    predictor = TorquePredictor(model, residual_quantiles(raw, beta), observations.gains)
+    predictor = torque_predictor(target.prior, runs, observations.gains)
     meta = {"conflicts": [str(c) for c in conflicts], "effective_samples": likelihood.effective.round(1).tolist()}
     if settled:
         meta["load_reference"] = settled

@@ -10,6 +10,14 @@ from bayesid.errors import DataError
 from bayesid.models import Model
 from bayesid.regression.least_squares import residual_moments
 from bayesid.regression.observations import Observations
+from bayesid.regression.stuck import (
+    UNSEEN,
+    StuckFriction,
+    known_direction,
+    normal_nodes,
+    stuck_friction,
+    without_dry_friction,
+)
 from bayesid.results import Estimate, Prediction
 from bayesid.signals import Samples
 
@@ -19,13 +27,14 @@ class TorquePredictor:
     """Predicts the unfiltered joint torque.
 
     `noise` (n,) is the standard deviation of unfiltered residuals of moving joints [N m]. `gains` (n,) [N m/A] turn measured
-    currents into torques. Where a joint stands still its dry friction may have any value between those of both directions, so
-    the band is widened there by the standard deviation of a uniform distribution between them.
+    currents into torques. Dry friction keeps the direction of the last slip; where a joint does not slide, the band is that of
+    `stuck` instead.
     """
 
     model: Model
     noise: np.ndarray
     gains: np.ndarray | None = None
+    stuck: StuckFriction = UNSEEN
 
     def predict(self, estimate: Estimate, samples: Samples, level: float) -> Prediction:
         """Torque (N, n) [N m] with a band that holds one new measurement at `level`."""
@@ -36,19 +45,21 @@ class TorquePredictor:
             raise DataError(f"the estimate's parameters are not those of its model of robot '{model.robot.name}'")
         if samples.dof != model.robot.dof:
             raise DataError(f"the log has {samples.dof} joints, the model '{model.robot.name}' has {model.robot.dof}")
-        mean, variance = np.empty(samples.q.shape), np.empty(samples.q.shape)
+        mean, free, variance = np.empty((3, *samples.q.shape))
+        rest = without_dry_friction(estimate.names, estimate.mean)
         columns = model.base.independent if estimate.names == base_names(model) else None
         values, vectors = np.linalg.eigh(estimate.covariance)
         root = vectors * np.sqrt(np.clip(values, 0.0, None))
-        states = (samples.q, samples.qd, samples.qdd)
-        for rows, block in model.chunks_of(samples, filtered=False, columns=columns):
+        for rows, block in model.chunks_of(known_direction(samples), filtered=False, columns=columns):
             mean[rows] = np.tensordot(estimate.mean, block, axes=(0, 1)).T
+            free[rows] = np.tensordot(rest, block, axes=(0, 1)).T
             variance[rows] = np.sum(np.tensordot(root, block, axes=(0, 1)) ** 2, axis=0).T
-        dry = model.dry_friction(dict(zip(estimate.names, estimate.mean)), *states)
-        variance += self.noise**2 + ~samples.moving * dry**2 / 3.0
-        std = np.sqrt(variance)
+        std = np.sqrt(variance + self.noise**2)
         half = t_quantile((1 + level) / 2, estimate.dof) * std
-        return Prediction(mean, std, mean - half, mean + half, level)
+        prediction = Prediction(mean, std, mean - half, mean + half, level)
+        size = model.dry_friction(dict(zip(estimate.names, estimate.mean)), samples.q, samples.qd, samples.qdd)
+        noise = self.noise[:, None] * normal_nodes()
+        return self.stuck.replace(prediction, samples, free, size, noise, np.sqrt(variance))
 
     def measured(self, samples: Samples) -> np.ndarray:
         """(N, n) the unfiltered measured torque that a prediction is compared with [N m]."""
@@ -59,6 +70,7 @@ class TorquePredictor:
             "model": self.model.to_dict(),
             "noise": self.noise.tolist(),
             "gains": None if self.gains is None else np.asarray(self.gains).tolist(),
+            "stuck": self.stuck.to_dict(),
         }
 
     @classmethod
@@ -67,7 +79,7 @@ class TorquePredictor:
         model, noise = Model.from_dict(data["model"]), np.array(data["noise"], dtype=float)
         if noise.shape != (model.robot.dof,) or not (noise >= 0).all():
             raise DataError(f"the noise of a predictor needs {model.robot.dof} numbers from 0 on")
-        return cls(model, noise, gains)
+        return cls(model, noise, gains, StuckFriction.from_dict(data["stuck"]))
 
 
 def base_names(model: Model) -> tuple[str, ...]:
@@ -80,4 +92,6 @@ def torque_predictor(observations: Observations, beta) -> TorquePredictor:
     """The predictor of a fit, its noise taken from the unfiltered residuals of the runs that it was fitted to."""
     raw = Observations(observations.model, observations.runs, observations.gains, filtered=False)
     squares, count = residual_moments(raw, beta, 0)
-    return TorquePredictor(observations.model, np.sqrt(squares[:, 0] / np.maximum(count, 1.0)), observations.gains)
+    noise = np.sqrt(squares[:, 0] / np.maximum(count, 1.0))
+    stuck = stuck_friction(raw.model, [(run, beta) for run in raw.runs], raw.gains, noise)
+    return TorquePredictor(raw.model, noise, raw.gains, stuck)

@@ -9,7 +9,9 @@ from bayesid.errors import DataError
 from bayesid.models import Model
 from bayesid.regression import COVARIANCES, METHODS, gain_sensitivity, identify, validate, wls
 from bayesid.regression.observations import Observations
+from bayesid.regression.stuck import BREAKAWAY
 from bayesid.results import Estimate
+from bayesid.signals import SlipState, slip_states
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +42,9 @@ def test_condition_number_is_that_of_all_rows(arm, found):
 def test_prediction_is_the_model_torque_and_its_band_holds_new_samples(arm, found):
     run = arm.run(4)
     prediction = found.estimate.predict(run, 0.9)
-    np.testing.assert_allclose(
-        prediction.mean, arm.model.torque(found.estimate.mean, run.q, run.qd, run.qdd), rtol=1e-9, atol=1e-9
-    )
+    known = slip_states(run) != SlipState.UNKNOWN
+    torque = arm.model.torque(found.estimate.mean, run.q, run.qd, run.qdd)
+    np.testing.assert_allclose(prediction.mean[known], torque[known], rtol=1e-9, atol=1e-9)
     inside = (prediction.lower <= run.effort_measured) & (run.effort_measured <= prediction.upper)
     np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=0.05)
     wide = found.estimate.predict(run, 0.99)
@@ -57,12 +59,13 @@ def test_base_and_standard_estimates_predict_the_same(arm, found):
 
 
 def test_band_widens_at_standstill_by_the_undetermined_dry_friction(arm, found):
-    """Dry friction of a joint at rest may be anything between minus and plus Coulomb torque: variance coulomb^2 / 3."""
+    """Dry friction of a joint that never moved may be anything between the breakaway torques: variance of that over 3."""
     run = arm.run(4, still=False)
     still = dataclasses.replace(run, moving=np.zeros_like(run.moving))
     one, other = (found.estimate.predict(samples).std for samples in (run, still))
     coulomb = np.array([found.estimate[f"{joint}.coulomb"][0] for joint in arm.model.robot.joint_names])
-    np.testing.assert_allclose(other**2 - one**2, np.broadcast_to(coulomb**2 / 3, one.shape), rtol=1e-8)
+    # Bands add 8192 values of friction and noise in random order: chance correlations of 1 %, and Coulomb torque's own error.
+    np.testing.assert_allclose(other**2 - one**2, np.broadcast_to((BREAKAWAY * coulomb) ** 2 / 3, one.shape), rtol=3e-2)
 
 
 def test_validation_measures_what_it_says(arm, found):
@@ -73,7 +76,7 @@ def test_validation_measures_what_it_says(arm, found):
     np.testing.assert_allclose(checked.rms, np.sqrt((residual**2).mean(axis=0)))
     np.testing.assert_allclose(checked.nrmse, checked.rms / run.effort_measured.std(axis=0))
     np.testing.assert_allclose(checked.r2, 1 - (residual**2).mean(axis=0) / run.effort_measured.var(axis=0))
-    inside = np.abs(residual) <= prediction.upper - prediction.mean
+    inside = (prediction.lower <= run.effort_measured) & (run.effort_measured <= prediction.upper)
     np.testing.assert_allclose(checked.coverage95, inside.mean(axis=0), atol=1e-9)
     for j in range(2):
         assert checked.coverage95_still[j] == pytest.approx(inside[~run.moving[:, j], j].mean())
