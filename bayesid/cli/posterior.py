@@ -8,6 +8,7 @@ from bayesid.cli.options import (
     add_common,
     add_log_options,
     data_part,
+    positive,
     read_gains,
     read_samples,
     show_warnings,
@@ -24,6 +25,12 @@ def add_arguments(parser):
     group = parser.add_argument_group("model and prior")
     group.add_argument(
         "--friction", default="coulomb-offset", metavar="LAW", help=f"auto: the law that predicts best; or one of {LAWS}"
+    )
+    group.add_argument(
+        "--breakaway-speed",
+        type=positive,
+        metavar="V",
+        help="hold the breakaway speed of law stribeck at V rad/s (default: infer that of each joint)",
     )
     group.add_argument("--no-rotor", action="store_true", help="no rotor inertias: they are part of the links")
     group.add_argument(
@@ -62,8 +69,9 @@ def run(args):
     logs, runs = read_samples(args.logs, args, robot)
     _, held_out = read_samples(args.validate, args, robot)
 
+    from bayesid.dynamics import stribeck_law
     from bayesid.models import Model
-    from bayesid.posterior import NUTS, SVI, ClassPrior, FromRobot, Laplace, Wishart, infer
+    from bayesid.posterior import NUTS, SVI, BreakawayPrior, ClassPrior, FromRobot, Laplace, Wishart, infer
 
     if args.total_mass is not None:
         prior = ClassPrior(args.total_mass, min(args.prior_dof, 6.0) if args.prior_dof == 12.0 else args.prior_dof)
@@ -71,6 +79,8 @@ def run(args):
         prior = FromRobot(load_robot(args.prior_robot), args.prior_dof)
     else:
         prior = Wishart(args.prior_dof)
+    if args.breakaway_speed is not None and args.friction != "stribeck":
+        raise DataError(f"--breakaway-speed belongs to friction law stribeck, not to {args.friction}")
     comparison = None
     friction = args.friction
     if friction == "auto":
@@ -79,8 +89,13 @@ def run(args):
 
         laws = candidates(ladder(runs))
         comparison = compare_friction(robot, runs, gains=gains, laws=laws, prior=prior, rotor=not args.no_rotor)
-        friction = next(law.law for law in laws if law.name == comparison.chosen)
+        friction = comparison.chosen
     progress.stage("compressing", "compile")
+    breakaway = BreakawayPrior() if friction == "stribeck" and args.breakaway_speed is None else None
+    if args.breakaway_speed is not None:
+        friction = stribeck_law(args.breakaway_speed)
+    elif breakaway and comparison is not None and args.likelihood != "calibrated":
+        friction, breakaway = stribeck_law(comparison.breakaway_speeds()), None
     model = Model(robot, friction, rotor=not args.no_rotor)
     _ = model.base
     prior.of(model)
@@ -99,6 +114,7 @@ def run(args):
         likelihood=args.likelihood,
         method=method,
         softened=not args.keep_conflicts,
+        breakaway=breakaway,
     )
     document = _document(args, found, data_part(logs, runs), held_out, comparison)
     if args.out:
@@ -155,6 +171,7 @@ def _document(args, found, data, held_out, comparison):
             "difference": comparison.difference,
             "standard_error": comparison.error,
             "best": list(comparison.best),
+            "breakaway_speeds": comparison.speeds,
             "chosen": comparison.chosen,
             "reason": comparison.reason,
         }

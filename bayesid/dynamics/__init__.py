@@ -11,7 +11,14 @@ from bayesid.dynamics.equations import (
     momentum,
     potential_energy,
 )
-from bayesid.dynamics.friction import FrictionLaw, friction_law, friction_names, stribeck_law
+from bayesid.dynamics.friction import (
+    FrictionLaw,
+    friction_law,
+    friction_names,
+    stribeck_law,
+    stribeck_law_about,
+    stribeck_shapes,
+)
 from bayesid.dynamics.kinematics import frame_jacobian, frame_pose, link_poses
 from bayesid.dynamics.regressors import (
     body_regressor,
@@ -45,4 +52,6 @@ __all__ = [
     "potential_energy",
     "regressor_pairs",
     "stribeck_law",
+    "stribeck_law_about",
+    "stribeck_shapes",
 ]

@@ -7,7 +7,7 @@ depend on more than velocity: on the torque that the gear transmits, or on the m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -29,7 +29,8 @@ class FrictionLaw:
     `parameters` names its parameters per joint, `units` and `nonnegative` belong to them in order. `needs` names what it
     depends on beside velocity: `load`, the size of the torque that the gear transmits [N m], `temperature` [deg C].
     `basis(qd, direction, *needs)` gives one column per parameter. `sharp`: columns turn around within less than a low-pass
-    filter resolves, so that they have to be filtered themselves where the effort was.
+    filter resolves, so that they have to be filtered themselves where the effort was. `origin` (n, k), of laws that are
+    linearised, holds the parameters of each joint at which its torque is zero.
     """
 
     name: str
@@ -39,6 +40,7 @@ class FrictionLaw:
     basis: Callable
     needs: tuple[str, ...] = ()
     sharp: bool = False
+    origin: tuple[tuple[float, ...], ...] | None = None
 
     def columns(self, qd, direction=None, **surroundings):
         """Columns (k, *shape) at velocities (*shape) [rad/s]; `direction` (*shape) stands in for sign(qd) when given.
@@ -81,33 +83,83 @@ def _temperature(qd, direction, temperature):
     return *_offset(qd, direction), qd * (temperature - REFERENCE_TEMPERATURE)
 
 
+def stribeck_shapes(qd, speed, numpy=jnp):
+    """The two dry shapes of the UR16e extended model (eqs. 22-23) at a breakaway speed: Coulomb torque that sets in at a tenth
+    of it, and the excess that peaks, with the value one, at it. `qd` and `speed` broadcast."""
+    x = qd / (np.sqrt(2.0) * speed)
+    return numpy.tanh(10.0 * qd / speed), np.sqrt(2.0 * np.e) * numpy.exp(-(x**2)) * x
+
+
 @dataclass(frozen=True)
 class _Stribeck:
     """Basis of the law of the UR16e extended model (eqs. 22-23): viscous, Coulomb and excess breakaway torque."""
 
-    breakaway_speed: float
+    breakaway_speed: float | tuple[float, ...]
 
     def __call__(self, qd, direction):
-        stribeck = qd / (np.sqrt(2.0) * self.breakaway_speed)
-        bump = np.sqrt(2.0 * np.e) * jnp.exp(-(stribeck**2)) * stribeck
-        return qd, jnp.tanh(qd / (self.breakaway_speed / 10.0)), bump
+        return qd, *stribeck_shapes(qd, _spread(self.breakaway_speed, qd))
 
 
-def stribeck_law(breakaway_speed: float = 0.1) -> FrictionLaw:
-    """The Stribeck law of the UR16e extended model (eqs. 22-23) at a known breakaway speed [rad/s].
+@dataclass(frozen=True)
+class _StribeckAbout:
+    """The same with a fourth column: the derivative of the torque by the breakaway speed, at these values (n,) of all three."""
+
+    breakaway_speed: tuple[float, ...]
+    coulomb: tuple[float, ...]
+    excess: tuple[float, ...]
+
+    def __call__(self, qd, direction):
+        speed, coulomb, excess = (_spread(values, qd) for values in (self.breakaway_speed, self.coulomb, self.excess))
+        dry, bump = stribeck_shapes(qd, speed)
+        # d tanh(10 w / v) / dv and, since the bump depends on w / v alone, d bump / dv = -(w / v) d bump / dw.
+        slope = -coulomb * (1.0 - dry**2) * 10.0 * qd / speed**2 - excess * bump * (1.0 - (qd / speed) ** 2) / speed
+        return qd, dry, bump, slope
+
+
+def _spread(values, qd):
+    """One value, or one per joint along the first axis of velocities."""
+    return values if isinstance(values, float) else np.array(values).reshape(-1, *(1,) * (jnp.ndim(qd) - 1))
+
+
+def stribeck_law(breakaway_speed: float | Sequence[float] = 0.1) -> FrictionLaw:
+    """The Stribeck law of the UR16e extended model (eqs. 22-23) at known breakaway speeds [rad/s]: one, or one per joint (along
+    the first axis of velocities).
 
     Its third parameter is the excess tau_brk - tau_c of the breakaway torque over the Coulomb torque.
     """
-    if not (np.isfinite(breakaway_speed) and breakaway_speed > 0):
-        raise ModelError(f"the breakaway speed must be a positive number of rad/s, got {breakaway_speed}")
     return FrictionLaw(
         "stribeck",
         ("viscous", "coulomb", "stribeck"),
         (_UNITS["viscous"], "N m", "N m"),
         (True, True, True),
-        _Stribeck(float(breakaway_speed)),
+        _Stribeck(_speeds(breakaway_speed)),
         sharp=True,
     )
+
+
+def stribeck_law_about(breakaway_speed, coulomb, excess) -> FrictionLaw:
+    """The Stribeck law with the breakaway speed as its fourth parameter, linearised about these values (n,) of the joints.
+
+    It is affine: columns belong to parameters less `origin`.
+    """
+    speed = _speeds(tuple(breakaway_speed))
+    law = stribeck_law(speed)
+    return FrictionLaw(
+        law.name,
+        (*law.parameters, "breakaway_speed"),
+        (*law.units, "rad/s"),
+        (*law.nonnegative, False),
+        _StribeckAbout(speed, tuple(map(float, coulomb)), tuple(map(float, excess))),
+        sharp=True,
+        origin=tuple((0.0, 0.0, 0.0, value) for value in speed),
+    )
+
+
+def _speeds(given):
+    values = np.asarray(given, dtype=float)
+    if values.ndim > 1 or not values.size or not (np.isfinite(values).all() and (values > 0).all()):
+        raise ModelError(f"the breakaway speed must be a positive number of rad/s, got {given}")
+    return tuple(values.tolist()) if values.ndim else float(values)
 
 
 _LAWS = {

@@ -116,6 +116,8 @@ def base_parameters(model) -> BaseParameters:
     lower, upper = np.maximum(lower, nearest - np.pi), np.minimum(upper, nearest + np.pi)
     q = rng.uniform(lower, upper, (_STATES, robot.dof))
     qd, qdd = 2.0 * rng.normal(size=q.shape), 4.0 * rng.normal(size=q.shape)
+    # Some friction shows at low speeds only: every other state is slower by up to three decades.
+    qd[::2] *= 10.0 ** -rng.uniform(0.0, 3.0, qd[::2].shape)
     temperature = REFERENCE_TEMPERATURE + 10.0 * rng.normal(size=q.shape)
     rows = model.regressor(q, qd, qdd, temperature=temperature).reshape(-1, model.size)
     norms = np.linalg.norm(rows, axis=0)

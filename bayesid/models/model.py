@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayesid.dynamics import FrictionLaw, friction_law, inverse_dynamics, joint_regressor, stribeck_law
+from bayesid.dynamics import FrictionLaw, friction_law, inverse_dynamics, joint_regressor, stribeck_law, stribeck_law_about
 from bayesid.errors import ModelError
 from bayesid.models.base import BaseParameters, base_parameters
 from bayesid.robots import INERTIAL_NAMES, INERTIAL_UNITS, Capsule, Frame, Joint, Link, Robot
@@ -107,6 +107,14 @@ class Model:
         return np.concatenate(parts)
 
     @cached_property
+    def origin(self) -> np.ndarray:
+        """(P,) what is taken off parameters before columns multiply them: zero unless friction is linearised."""
+        out = np.zeros(self.size)
+        if self.friction.origin is not None:
+            out[self.rigid :] = np.ravel(self.friction.origin)
+        return out
+
+    @cached_property
     def joints(self) -> tuple[int, ...]:
         """(P,) index of the joint or link that each parameter belongs to."""
         n, k = self.robot.dof, len(self.friction.parameters)
@@ -178,9 +186,9 @@ class Model:
     def torque(self, parameters, q, qd, qdd, direction=None, temperature=None) -> np.ndarray:
         """Joint torques (N, n) at states (N, n) for parameters (P,)."""
         q, qd, qdd = self._check(q, qd, qdd)
-        out = np.empty(q.shape)
+        out, parameters = np.empty(q.shape), np.asarray(parameters) - self.origin
         for rows, block in self.chunks(q, qd, qdd, direction, temperature=temperature):
-            out[rows] = np.tensordot(np.asarray(parameters), block, axes=(0, 1)).T
+            out[rows] = np.tensordot(parameters, block, axes=(0, 1)).T
         return out
 
     def dry_friction(self, values: dict[str, float], q, qd, qdd) -> np.ndarray:
@@ -208,9 +216,8 @@ class Model:
     def to_dict(self) -> dict:
         """JSON-able content; `from_dict` is its inverse."""
         law = {"name": self.friction.name}
-        speed = getattr(self.friction.basis, "breakaway_speed", None)
-        if speed is not None:
-            law["breakaway_speed"] = speed
+        if self.friction.name == "stribeck":
+            law |= dataclasses.asdict(self.friction.basis)
         if self.reference is not None:
             law["reference"] = list(self.reference)
         return {"robot": dataclasses.asdict(self.robot), "friction": law, "rotor": self.rotor}
@@ -219,7 +226,11 @@ class Model:
     def from_dict(cls, data: dict) -> Model:
         """Inverse of `to_dict`."""
         law = data["friction"]
-        friction = stribeck_law(law["breakaway_speed"]) if "breakaway_speed" in law else friction_law(law["name"])
+        if law["name"] == "stribeck":
+            values = {name: law[name] for name in ("breakaway_speed", "coulomb", "excess") if name in law}
+            friction = (stribeck_law_about if len(values) == 3 else stribeck_law)(**values)
+        else:
+            friction = friction_law(law["name"])
         return cls(_robot_from_dict(data["robot"]), friction, data["rotor"], law.get("reference"))
 
     def _check(self, *arrays):
@@ -256,7 +267,7 @@ _regressor = partial(jax.jit, static_argnums=(0, 1, 2))(_columns)
 
 def _linear(unit):
     """The unit at a prismatic joint of what has `unit` at a revolute one."""
-    for turning, sliding in (("N m s/rad", "N s/m"), ("N m s/(rad K)", "N s/(m K)"), ("N m", "N")):
+    for turning, sliding in (("N m s/rad", "N s/m"), ("N m s/(rad K)", "N s/(m K)"), ("N m", "N"), ("rad", "m")):
         unit = unit.replace(turning, sliding)
     return unit
 

@@ -1,5 +1,6 @@
 """Posteriors over link, rotor and friction parameters: priors, compressed likelihoods, NUTS; ArviZ out."""
 
+from bayesid.posterior.breakaway import BreakawayPrior
 from bayesid.posterior.conflict import Conflict, soften
 from bayesid.posterior.diagnostics import Diagnostics, diagnose
 from bayesid.posterior.fleet import Fleet, FleetPosterior
@@ -16,6 +17,7 @@ __all__ = [
     "NUTS",
     "SVI",
     "Bounded",
+    "BreakawayPrior",
     "ClassPrior",
     "Conflict",
     "Density",

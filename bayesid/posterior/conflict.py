@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def soften(target: Target, seed: int = 0) -> tuple[Target, tuple[Conflict, ...]]
     dof = prior.dof.copy()
     found: dict[int, Conflict] = {}
     for _ in range(4):
-        current = Target(prior.with_dof(dof), target.likelihood)
+        current = replace(target, prior=prior.with_dof(dof))
         divergence = current.prior.divergence(current.center())
         reference = current.prior.divergence(current.prior.sample(seed, _DRAWS))
         tail = (1.0 + np.sum(reference >= divergence, axis=0)) / (1.0 + _DRAWS)
@@ -57,4 +57,4 @@ def soften(target: Target, seed: int = 0) -> tuple[Target, tuple[Conflict, ...]]
                 float(tail[i]) if first is None else first.tail,
                 float(dof[i]),
             )
-    return Target(prior.with_dof(dof), target.likelihood), tuple(found[i] for i in sorted(found))
+    return replace(target, prior=prior.with_dof(dof)), tuple(found[i] for i in sorted(found))

@@ -49,7 +49,7 @@ class LinearLayout:
 
 
 class LinearProblem:
-    """Posterior of linear parameters x = center + root z with base parameters `matrix` x."""
+    """Posterior of linear parameters x = center + root z; of those in `prior.logs`, x is the logarithm."""
 
     def __init__(self, prior: LinearPrior, likelihood: Likelihood, center, root):
         self.prior, self.center, self.root = prior, center, root
@@ -58,7 +58,9 @@ class LinearProblem:
         self.layout, self.arrays = _compiled_form(prior, likelihood, center, root)
 
     def parameters(self, whitened) -> np.ndarray:
-        return self.center + whitened @ self.root.T
+        out = self.center + whitened @ self.root.T
+        out[..., self.prior.logs] = np.exp(out[..., self.prior.logs])
+        return out
 
     def accept(self, whitened, rng) -> np.ndarray:
         exact, continued = self._barriers(whitened)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from bayesid.posterior.prior import LinearPrior
-from bayesid.regression import Information, Observations, compress
+from bayesid.regression import Observations, compress
 from bayesid.signals import Samples
 
 LEAST_FOLDS = 5
@@ -29,8 +29,8 @@ def held_out_fits(prior: LinearPrior, runs, gains) -> list[tuple[Samples, np.nda
     return [(part, ridge(total(folds[:k] + folds[k + 1 :] or folds), *held)[0]) for k, part in enumerate(parts)]
 
 
-def total(parts) -> Information:
-    """The information of all parts together."""
+def total(parts):
+    """The information of all parts together, of whatever kind."""
     out = parts[0]
     for part in parts[1:]:
         out = out + part
@@ -38,8 +38,8 @@ def total(parts) -> Information:
 
 
 def normal_prior(prior: LinearPrior) -> tuple[np.ndarray, np.ndarray]:
-    """Mean (b,) and root (b, b) of the precision of base parameters under the prior, as if they were normal."""
-    draws = prior.model.base.project(prior.sample(0, _PRIOR_DRAWS))
+    """Mean (b,) and root (b, b) of the precision of base parameters, less their origin, under the prior, as if normal."""
+    draws = prior.model.base.project(prior.sample(0, _PRIOR_DRAWS) - prior.model.origin)
     values, vectors = np.linalg.eigh(np.cov(draws.T))
     return draws.mean(axis=0), (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesid.errors import DataError, ResultError
 from bayesid.models import Model
+from bayesid.posterior.breakaway import BreakawayPrior, SpeedLikelihood, SpeedTarget
 from bayesid.posterior.conflict import Conflict, soften
 from bayesid.posterior.diagnostics import Diagnostics
 from bayesid.posterior.likelihood import Likelihood, autoregressive, calibrated, white
@@ -200,7 +201,7 @@ class Posterior:
         chains = len(self.draws)
         per_chain = min(self.draws.shape[1], max(1, _LOG_LIKELIHOOD_DRAWS // (4 * chains)))
         rows = np.linspace(0, self.draws.shape[1] - 1, per_chain).astype(int)
-        picked = self.draws[:, rows].reshape(-1, self.model.size)
+        picked = self.draws[:, rows].reshape(-1, self.model.size) - self.model.origin
         mean = np.empty((len(picked), *torque.shape))
         start = 0
         for _, part in blocks:
@@ -226,6 +227,7 @@ def infer(
     likelihood: str | Likelihood = "calibrated",
     method=None,
     softened: bool = True,
+    breakaway: BreakawayPrior | None = None,
 ) -> Posterior:
     """Posterior of a model's standard parameters given one or several runs (`Samples`).
 
@@ -233,17 +235,23 @@ def infer(
     (the same about Huber's fit, for heavy tails), "autoregressive", "white", or a Likelihood. `method` runs the inference
     (default NUTS()). `gains` (n,) [N m/A] are needed for currents, `gain_covariance` (n, n) adds their uncertainty.
     With `softened`, links at odds with their nominal get a softer prior and are named in `conflicts`. A model whose friction
-    grows with load and that has no reference gets it from a fit (see `bayesid.regression.settle_load`).
+    grows with load and that has no reference gets it from a fit (see `bayesid.regression.settle_load`). With `breakaway`, the
+    breakaway speeds of Stribeck friction are inferred too, each `<joint>.breakaway_speed`; the model's own are not looked at.
     """
     runs = (runs,) if isinstance(runs, Samples) else tuple(runs)
     _check_finite(runs)
-    settled: dict = {}
-    if not isinstance(likelihood, Likelihood):
-        model, settled = settle_load(model, lambda model: wls(Observations(model, runs, gains)))
+    prior, settled = prior or Wishart(), {}
+    if breakaway is not None:
+        _check_breakaway(model, likelihood)
+        likelihood = SpeedLikelihood.of(Observations(model, runs, gains), gain_covariance)
+        model = likelihood.model
+        target = SpeedTarget(breakaway.of(prior.of(model)), likelihood)
+    else:
+        if not isinstance(likelihood, Likelihood):
+            model, settled = settle_load(model, lambda model: wls(Observations(model, runs, gains)))
+            likelihood = likelihood_of(Observations(model, runs, gains), likelihood, gain_covariance)
+        target = Target(prior.of(model), likelihood)
     observations = Observations(model, runs, gains)
-    if not isinstance(likelihood, Likelihood):
-        likelihood = likelihood_of(observations, likelihood, gain_covariance)
-    target = Target((prior or Wishart()).of(model), likelihood)
     conflicts: tuple[Conflict, ...] = ()
     if softened:
         target, conflicts = soften(target)
@@ -266,6 +274,15 @@ def likelihood_of(observations: Observations, name: str, gain_covariance=None) -
     if gain_covariance is not None:
         raise DataError(f"the likelihood '{name}' takes drive gains as exact: use the calibrated one")
     return autoregressive(observations) if name == "autoregressive" else white(observations)
+
+
+def _check_breakaway(model, likelihood):
+    if model.friction.name != "stribeck":
+        raise DataError(f"friction law '{model.friction.name}' has no breakaway speed to infer: use stribeck")
+    if likelihood != "calibrated":
+        raise DataError(
+            "breakaway speeds are inferred with the calibrated likelihood: use it, or hold them (--breakaway-speed)"
+        )
 
 
 def _check_finite(runs):

@@ -53,9 +53,10 @@ class TorquePredictor:
             raise ResultError("a torque needs all parameters of the model: this estimate holds only some of them")
         root = _root(estimate)
         mean, free, spread = np.empty((3, *samples.q.shape))
-        rest = without_dry_friction(estimate.names, estimate.mean)
+        values = estimate.mean - model.origin
+        rest = without_dry_friction(estimate.names, values)
         for rows, block in model.chunks_of(known_direction(samples), filtered=False):
-            mean[rows] = np.tensordot(estimate.mean, block, axes=(0, 1)).T
+            mean[rows] = np.tensordot(values, block, axes=(0, 1)).T
             free[rows] = np.tensordot(rest, block, axes=(0, 1)).T
             spread[rows] = np.sqrt(np.sum(np.einsum("kp,nps->kns", root, block) ** 2, axis=0)).T
         lower, upper, std = np.empty((3, *mean.shape))

@@ -6,7 +6,7 @@ physically consistent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -44,7 +44,7 @@ class LinearPrior:
           + sum_e weight_e log tr(P_i(e) shape_e)                                      bounding ellipsoids
 
     `centers` (n, 4, 4) and `dof` (n,); `positive`, `shape`, `scale`; `free`, `middle`, `spread`; `ellipsoids` (E, 4, 4)
-    with their link `on` (E,) and `edge` (E,) exponent.
+    with their link `on` (E,) and `edge` (E,) exponent. `logs` are those of `free` that enter by their logarithm.
     """
 
     model: Model
@@ -59,10 +59,11 @@ class LinearPrior:
     ellipsoids: np.ndarray
     on: np.ndarray
     edge: np.ndarray
+    logs: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     @property
     def start(self) -> np.ndarray:
-        """(P,) the prior mean."""
+        """(P,) the prior mean (of logarithms, where they count)."""
         out = np.zeros(self.model.size)
         out[: 10 * len(self.dof)] = from_pseudo(self.centers).ravel()
         out[self.positive], out[self.free] = self.scale, self.middle
@@ -89,6 +90,7 @@ class LinearPrior:
             out[:, 10 * i : 10 * i + 10] = from_pseudo(links)
         out[:, self.positive] = rng.gamma(self.shape, self.scale / self.shape, (draws, len(self.scale)))
         out[:, self.free] = self.middle + self.spread * rng.normal(size=(draws, len(self.spread)))
+        out[:, self.logs] = np.exp(out[:, self.logs])
         return out
 
     def divergence(self, parameters) -> np.ndarray:

@@ -150,7 +150,7 @@ def known_direction(samples: Samples) -> Samples:
 
 def without_dry_friction(names, values) -> np.ndarray:
     """(p,) named parameters with those of dry friction zero."""
-    dry = [name.rpartition(".")[2].startswith(("coulomb", "stribeck", "load")) for name in names]
+    dry = [name.rpartition(".")[2].startswith(("coulomb", "stribeck", "breakaway", "load")) for name in names]
     return np.where(dry, 0.0, values)
 
 

@@ -14,6 +14,8 @@ from bayesid.signals.reversal import friction_direction
 # The velocity that such functions are taken of keeps so many times the cutoff, below this part of the rate.
 _CUTOFFS = 4.0
 _OVER_RATE = 0.4
+# The low-pass has forgotten all but 1e-8 of what lies so many periods of its cutoff away.
+_MEMORY = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,21 +34,32 @@ class FineMotion:
     delay: float = 0.0
 
     @cached_property
-    def _motion(self) -> tuple[np.ndarray, np.ndarray]:
+    def motion(self) -> tuple[np.ndarray, np.ndarray]:
+        """Velocity and direction of slip (n, M) on the grid."""
         cutoff = max(min(_CUTOFFS * self.cutoff, _OVER_RATE * self.grid.rate), self.cutoff)
         derive = PositionDifferences() if self.velocity is None else MeasuredVelocity()
         motion = derive.derive(self.grid, self.position, self.velocity, cutoff)
         direction = friction_direction(motion.q, motion.qd)
-        return self.grid.smooth(motion.qd), self.grid.noisy(direction)
+        return self.grid.smooth(motion.qd).T, self.grid.noisy(direction).T
 
     def columns(self, basis, time, filtered: bool = True) -> np.ndarray:
-        """(k, S, n) of `basis(qd, direction)` (k columns) at instants (S,) [s], through the low-pass unless not `filtered`."""
-        qd, direction = self._motion
-        at = np.asarray(time) - self.delay
-        out = []
-        for column in np.asarray(basis(qd, direction)):
-            if filtered:
-                out.append(spline(self.grid.grid, low_pass(column, self.grid.rate, self.cutoff), at))
-            else:
-                out.append(np.column_stack([np.interp(at, self.grid.grid, joint) for joint in column.T]))
-        return np.array(out)
+        """(k, S, n) of `basis(qd, direction)`, (k, n, M) of (n, M), at instants (S,) [s], through the low-pass unless not
+        `filtered`. Only the stretch of the recording about the instants is looked at."""
+        at, stamps = np.asarray(time) - self.delay, self.grid.grid
+        reach = _MEMORY / self.cutoff
+        window = slice(
+            max(int(np.searchsorted(stamps, at.min() - reach)) - 1, 0), int(np.searchsorted(stamps, at.max() + reach)) + 1
+        )
+        stamps, (qd, direction) = stamps[window], (values[:, window] for values in self.motion)
+        values = np.asarray(basis(qd, direction))
+        k, n, rows = values.shape
+        values = np.moveaxis(values, 2, 0).reshape(rows, -1)
+        if filtered:
+            values = low_pass(values, self.grid.rate, self.cutoff)
+        if self.grid.uniform and not self.delay:
+            values = values[np.clip(np.rint((at - stamps[0]) * self.grid.rate).astype(int), 0, rows - 1)]
+        elif filtered:
+            values = spline(stamps, values, at)
+        else:
+            values = np.column_stack([np.interp(at, stamps, column) for column in values.T])
+        return np.moveaxis(values.reshape(-1, k, n), 1, 0)

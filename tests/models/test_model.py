@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from bayesid.dynamics import inverse_dynamics
+from bayesid.dynamics import inverse_dynamics, stribeck_law, stribeck_law_about
 from bayesid.errors import ModelError
 from bayesid.models import Model
 from bayesid.robots import Joint, Link, Robot, load_robot
@@ -79,6 +79,27 @@ def test_a_reference_that_is_not_the_models_is_refused():
         Model(robot, "coulomb", reference=np.ones(22))
 
 
+def test_stribeck_law_linearised_has_the_torque_and_the_slope_of_the_law_itself(states):
+    robot, rng = load_robot("two_link"), np.random.default_rng(8)
+    speeds = np.array([0.8, 0.3])
+    plain = Model(robot, stribeck_law(speeds))
+    values = rng.uniform(0.5, 2.0, plain.size)
+    friction = plain.split(values)[2]
+    about = Model(robot, stribeck_law_about(speeds, friction[:, 1], friction[:, 2]))
+    parameters = np.concatenate([values[: plain.rigid], np.column_stack([friction, speeds]).ravel()])
+    np.testing.assert_allclose(about.torque(parameters, *states), plain.torque(values, *states), rtol=1e-10, atol=1e-10)
+    moved = [Model(robot, stribeck_law(speeds + step)).torque(values, *states) for step in (1e-5, -1e-5)]
+    slope = about.regressor(*states)[:, :, [about.names.index(f"{joint}.breakaway_speed") for joint in robot.joint_names]]
+    np.testing.assert_allclose(np.einsum("sjj->sj", slope), (moved[0] - moved[1]) / 2e-5, rtol=1e-6, atol=1e-6)
+
+
+def test_each_joint_has_its_own_breakaway_speed(states):
+    robot = load_robot("two_link")
+    both = Model(robot, stribeck_law((0.2, 0.05))).regressor(*states)
+    for joint, speed in enumerate((0.2, 0.05)):
+        np.testing.assert_array_equal(both[:, joint], Model(robot, stribeck_law(speed)).regressor(*states)[:, joint])
+
+
 def test_chunks_cover_a_log_that_is_no_multiple_of_them(states):
     model = Model(load_robot("two_link"))
     whole = model.regressor(*states)
@@ -98,7 +119,16 @@ def test_prismatic_joints_have_linear_units():
     assert Model(robot, "temperature").units[-1] == "N s/(m K)"
 
 
-@pytest.mark.parametrize(("law", "reference"), [("coulomb-offset", None), ("stribeck", None), ("load", np.arange(60) / 7)])
+@pytest.mark.parametrize(
+    ("law", "reference"),
+    [
+        ("coulomb-offset", None),
+        ("stribeck", None),
+        (stribeck_law(np.arange(1, 7) / 50), None),
+        (stribeck_law_about(np.arange(1, 7) / 50, np.ones(6), np.zeros(6)), None),
+        ("load", np.arange(60) / 7),
+    ],
+)
 def test_model_survives_a_round_trip_through_json(law, reference):
     import json
 

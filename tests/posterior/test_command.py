@@ -59,6 +59,8 @@ def test_chains_too_short_to_mix_end_with_status_one_and_a_reason(log_file, caps
         (("--export-samples", 3), "--out"),
         (("--friction", "sticky"), "unknown friction law"),
         (("--friction", "temperature"), "no motor temperature"),
+        (("--friction", "coulomb", "--breakaway-speed", 0.1), "belongs to friction law stribeck"),
+        (("--friction", "stribeck", "--likelihood", "white"), "calibrated likelihood"),
         (("--total-mass", -1), "total mass"),
     ],
 )
@@ -66,6 +68,19 @@ def test_bad_input_is_one_line(log_file, capsys, words, reason):
     with pytest.raises(BayesidError, match=reason) as error:
         call(capsys, log_file, "--robot", "two_link", "--schema", "bayesid", "--quiet", *words)
     assert "\n" not in str(error.value)
+
+
+def test_stribeck_friction_comes_with_a_breakaway_speed_for_each_joint(log_file, capsys):
+    words = (log_file, "--robot", "two_link", "--schema", "bayesid", "--json", "--quiet", "--friction", "stribeck")
+    status, text = call(capsys, *words, "--method", "laplace")
+    document = json.loads(text)
+    assert status == 0
+    rows = {row["name"]: row for row in document["parameters"]}
+    assert {rows[f"{joint}.breakaway_speed"]["unit"] for joint in document["joints"]} == {"rad/s"}
+    assert len(document["covariance"]["breakaway"]["interval"]) == 2
+    held, text = call(capsys, *words, "--breakaway-speed", 0.1, "--method", "laplace")
+    assert held == 0
+    assert not any("breakaway_speed" in row["name"] for row in json.loads(text)["parameters"])
 
 
 def test_laplace_is_quick_and_has_no_chains_to_judge(log_file, capsys):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from bayesid.dynamics import stribeck_law
 from bayesid.errors import DataError
 from bayesid.models import Model
 from bayesid.posterior import candidates, compare_friction, ladder
@@ -67,6 +68,17 @@ def test_friction_that_falls_with_temperature_is_seen_where_all_runs_hold_it(sim
     found = compare_friction(robot, warm, laws=candidates(("coulomb-offset", "temperature")), blocks=6)
     assert found.chosen == "temperature"
     assert ladder([warm.replace(temperature=np.where(run.q > run.q.max() - 0.1, np.nan, warming))]) == ladder([run])
+
+
+def test_breakaway_speeds_are_fitted_where_stribeck_friction_made_the_data(simulate):
+    robot, speeds = load_robot("two_link"), np.array([0.12, 0.05])
+    model = Model(robot, stribeck_law(speeds))
+    true = parameters(model, viscous=2.0, coulomb=3.0, stribeck=2.0, rotor_inertia=0.3)
+    run = simulate(model, true, samples=1500, seed=5, amplitude=0.5)
+    found = compare_friction(robot, run, laws=candidates(("coulomb-offset", "stribeck")), blocks=6)
+    assert found.chosen == "stribeck"
+    np.testing.assert_allclose(found.breakaway_speeds(), speeds, rtol=0.1)
+    assert np.isnan(found.speeds[found.names.index("coulomb-offset")]).all()
 
 
 def test_too_few_blocks_are_refused(arm, run):
