@@ -6,10 +6,13 @@ S = det E / det E_11 the least sum of squares over a, a flat prior of a and p(si
 
     log p(y | beta) = -(N - p)/2 log S - 1/2 log det E_11
 
-(Zellner 1971, section 4.1 for p = 1; Box, Tiao 1973, section 2.7 for p = 0, where E_11 is empty). The prior of a is flat
-beyond the stationary region too: with a hundred effective samples and more the coefficients' posterior does not reach its
-edge, and inside it the restriction would change nothing. Where it does, a constant or a slow drift passes for noise, and
-parameters alike to it are known from the prior alone; the share of stationary coefficients tells.
+(Zellner 1971, section 4.1 for p = 1; Box, Tiao 1973, section 2.7 for p = 0, where E_11 is empty). The integral over a of
+exp(-(S + (a - a^)^T E_11 (a - a^)) / (2 sigma^2)) gives sigma^p det E_11^(-1/2), that over sigma^(p - N - 1) the rest.
+
+The prior of a is flat beyond the stationary region too. To restrict it would multiply the density by the share of stationary
+coefficients given beta (`Lags.stationary`): nothing changes where that is one. Nor would it help where it is not: a root at
+one takes a constant of any size for noise, log p falls along it by -1/2 log det E_11 alone, and with a handful of effective
+samples what is known of an offset is its prior, with tails that chains explore slowly.
 """
 
 from __future__ import annotations

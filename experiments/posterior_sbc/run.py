@@ -5,9 +5,11 @@ as the likelihood takes them; a log is simulated, and the rank of the true value
 recorded (Talts et al. 2018). Right posteriors give uniform ranks (chi-squared, Bonferroni's limit over standard and base
 parameters). Coverage: the same with rho = 0.95 and sigma = 1 in every log, where 90 % intervals should hold the truth in 90 %.
 `known noise` has the true rho and sigma, and is the control of all but the likelihoods; `calibrated` and `white` are no models
-of this noise, their ranks are for information.
+of this noise, their ranks are for information. In short logs the autoregressive likelihood stands beside one with its
+coefficients fixed at their estimate.
 
     python experiments/posterior_sbc/run.py [--replicates 400] [--large 24]
+    python experiments/posterior_sbc/run.py --replicates 0 --large 0 --short 200 --out results_short
 """
 
 import argparse
@@ -22,7 +24,7 @@ import numpy as np
 
 from bayesid.models import Model
 from bayesid.posterior import NUTS, Likelihood, Target, Wishart, autoregressive, calibrated, white
-from bayesid.regression import Observations, Whitened, compress, wls
+from bayesid.regression import Observations, Whitened, compress, gls, wls
 from bayesid.robots import load_robot
 from bayesid.signals import Samples
 
@@ -30,6 +32,7 @@ RATE, RANKED = 50.0, 99
 # Chains of so many logs side by side wait for the longest trajectory among them.
 TOGETHER = 8
 NOISES = ("ranks", "coverage")
+SHORT_KINDS = ("known noise", "autoregressive", "fixed coefficients")
 KINDS = ("known noise", "autoregressive", "calibrated", "white")
 
 
@@ -80,11 +83,21 @@ def known(observations, rho, sigma):
     )
 
 
+def fixed(observations):
+    """The likelihood of autoregressive noise with coefficients as estimated."""
+    fit = gls(observations, 1)
+    factors, counts = fit.information.factors, fit.information.counts
+    description = {"method": "fixed coefficients"}
+    return Likelihood(factors[..., :-1], factors[..., -1], counts, fit.beta, fit.noise, counts, observations.count, description)
+
+
 def likelihood_of(kind, observations, rho, sigma):
     if kind == "known noise":
         return known(observations, rho, sigma)
     if kind == "autoregressive":
         return autoregressive(observations, 1)
+    if kind == "fixed coefficients":
+        return fixed(observations)
     if kind == "calibrated":
         return calibrated(wls(observations))
     with warnings.catch_warnings():
@@ -159,27 +172,29 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicates", type=int, default=400)
     parser.add_argument("--large", type=int, default=24, help="replicates of the UR16e model (0: none)")
-    parser.add_argument("--samples", type=int, default=1500)
+    parser.add_argument("--short", type=int, default=0, help="replicates of logs of 300 samples")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", default="results", help="name of the files written")
     args = parser.parse_args()
     results = {}
-    studies = [("two_link", args.replicates, args.samples, KINDS)]
-    if args.large:
-        studies.append(("ur16e_extended", args.large, 1000, ("autoregressive", "calibrated")))
-    for robot, replicates, samples, kinds in studies:
-        for noise in NOISES:
+    studies = [("two_link", noise, args.replicates, 1500, KINDS) for noise in NOISES]
+    studies += [("ur16e_extended", noise, args.large, 1000, ("autoregressive", "calibrated")) for noise in NOISES]
+    studies += [("two_link", "ranks", args.short, 300, SHORT_KINDS)]
+    for robot, noise, replicates, samples, kinds in studies:
+        if not replicates:
+            continue
 
-            def keep(part, key=f"{robot}, {noise}"):
-                write({**results, key: part})
+        def keep(part, key=f"{robot}, {noise}"):
+            write(args.out, {**results, key: part})
 
-            results[f"{robot}, {noise}"] = study(robot, replicates, samples, noise, kinds, seed=args.seed, done=keep)
+        results[f"{robot}, {noise}"] = study(robot, replicates, samples, noise, kinds, seed=args.seed, done=keep)
 
 
-def write(results):
+def write(name, results):
     folder = Path(__file__).parent
     command = "python experiments/posterior_sbc/run.py " + " ".join(sys.argv[1:])
     date = datetime.date.today().isoformat()
-    (folder / "results.json").write_text(json.dumps({"command": command, "date": date, **results}, indent=1) + "\n")
+    (folder / f"{name}.json").write_text(json.dumps({"command": command, "date": date, **results}, indent=1) + "\n")
     lines = ["# Simulation-based calibration under AR(1) noise", "", f"`{command.strip()}`, {date}", ""]
     lines += ["| study | likelihood | replicates | 90 % intervals hold | base | friction | ranks uniform (smallest p, limit) |"]
     lines += ["|---|---|---|---|---|---|---|"]
@@ -189,7 +204,7 @@ def write(results):
             shares = " | ".join(f"{100 * r[k]:.1f} %" for k in ("coverage90", "coverage90_base", "coverage90_friction"))
             lines.append(f"| {name} | {kind} | {r['replicates']} | {shares} | {p} |")
     text = "\n".join(lines) + "\n"
-    (folder / "results.md").write_text(text)
+    (folder / f"{name}.md").write_text(text)
     print(text, flush=True)
 
 
