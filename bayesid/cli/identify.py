@@ -11,6 +11,7 @@ from bayesid.cli.options import (
     add_log_options,
     check_gains_used,
     data_part,
+    gains_part,
     positive,
     read_gains,
     read_samples,
@@ -99,7 +100,8 @@ def run(args):
         draws=args.draws,
         seed=args.seed,
     )
-    return finish(args, found, data_part(logs, runs), progress)
+    gains_used = {"drive_gains": gains_part(args.drive_gains, gains, gain_covariance)}
+    return finish(args, found, data_part(logs, runs), progress, gains_used)
 
 
 def finish(args, found, data, progress, extra=None):

@@ -69,7 +69,10 @@ def add_log_options(parser, *, robot: bool = True) -> None:
         group.add_argument("--robot", required=True, metavar="R", help="built-in name, or a URDF, MJCF or TOML file")
     group.add_argument("--schema", required=robot, metavar="S", help="preset (see 'bayesid datasets list') or TOML file")
     group.add_argument(
-        "--drive-gains", metavar="K", help="N m/A per joint, comma-separated, or a drive-gains result; needed for currents"
+        "--drive-gains",
+        metavar="K",
+        help="N m/A per joint, comma-separated, with standard deviation if known (12+-0.5), or a drive-gains result; needed "
+        "for currents",
     )
     group.add_argument("--rows", metavar="A:B", help="rows to use of every log, from 1, both included (also LOG@A:B)")
     group.add_argument(
@@ -120,7 +123,10 @@ def read_samples(paths, args, robot):
 
 
 def read_gains(text, robot):
-    """Drive gains (n,) and their covariance (n, n) or None, from comma-separated numbers or a drive-gains result."""
+    """Drive gains (n,) and their covariance (n, n) or None, from comma-separated numbers or a drive-gains result.
+
+    Numbers may state an uncertainty as `12+-0.5`, one standard deviation; those of different joints are taken as independent.
+    """
     import numpy as np
 
     if text is None:
@@ -138,17 +144,36 @@ def read_gains(text, robot):
         gains = estimate.select(names)
         return np.array(gains.mean), np.array(gains.covariance)
     try:
-        values = np.array([float(part) for part in text.split(",")])
+        pairs = [part.replace("±", "+-").partition("+-") for part in text.split(",")]
+        values = np.array([float(value) for value, _, _ in pairs])
+        spread = np.array([float(std) if sign else 0.0 for _, sign, std in pairs])
     except ValueError:
         raise DataError(
-            f"--drive-gains {text}: neither a file nor comma-separated numbers; give one gain in N m/A per joint"
+            f"--drive-gains {text}: neither a file nor comma-separated numbers; give one gain in N m/A per joint, with its "
+            "standard deviation if known, such as 12+-0.5"
         ) from None
+    if not (np.isfinite(spread) & (spread >= 0)).all():
+        raise DataError(f"--drive-gains {text}: the standard deviation after +- must be a number from 0 on")
     if len(values) != robot.dof:
         raise DataError(
             f"--drive-gains has {len(values)} value{'s' if len(values) != 1 else ''}, robot '{robot.name}' has {robot.dof} "
             f"joint{'s' if robot.dof != 1 else ''}"
         )
-    return values, None
+    return values, np.diag(spread**2) if spread.any() else None
+
+
+def gains_part(text, gains, covariance) -> dict | None:
+    """The part of a result document that says which drive gains were used, how sure they are, and whose word that is."""
+    import numpy as np
+
+    if gains is None:
+        return None
+    from_result = Path(text).exists()
+    how = "result" if from_result else ("given exactly" if covariance is None else "given with standard deviations")
+    out = {"source": how, "gains": np.asarray(gains).tolist()}
+    if from_result:
+        out["path"] = text
+    return out | ({} if covariance is None else {"std": np.sqrt(np.diag(covariance)).tolist()})
 
 
 def check_gains_used(gains, runs) -> None:

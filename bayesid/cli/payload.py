@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from bayesid.cli.options import Progress, add_common, add_log_options, data_part, read_gains, read_samples, show_warnings, table
+from bayesid.cli.options import (
+    Progress,
+    add_common,
+    add_log_options,
+    data_part,
+    gains_part,
+    read_gains,
+    read_samples,
+    show_warnings,
+    table,
+)
 
 METHODS = ("joint", "momentum", "least-squares", "recursive", "total-least-squares", "kalman")
 
@@ -214,6 +224,7 @@ def _finish(args, robot, frame, estimate, data, readings, progress):
         "frame": frame,
         "method": estimate.method,
         "data": data,
+        "drive_gains": gains_part(args.drive_gains, *read_gains(args.drive_gains, robot)),
         "parameters": parameter_rows(about) + parameter_rows(estimate),
         "covariance": estimate.covariance_method,
         "physical": {"consistent": smallest > 0, "min_eigenvalue": [smallest]},

@@ -7,8 +7,10 @@ from bayesid.cli.options import (
     add_common,
     add_log_options,
     check_gains_used,
+    gains_part,
     positive,
     probability,
+    read_gains,
     read_samples,
     show_warnings,
     table,
@@ -48,12 +50,10 @@ def run(args):
     if args.schema is None:
         raise ResultError("name the schema of the logs with --schema")
     _, runs = read_samples(args.logs, args, model.robot)
-    if args.drive_gains is not None:
+    gains, gain_covariance = read_gains(args.drive_gains, model.robot)
+    if gains is not None:
         import dataclasses
 
-        from bayesid.cli.options import read_gains
-
-        gains, _ = read_gains(args.drive_gains, model.robot)
         check_gains_used(gains, runs)
         estimate = dataclasses.replace(estimate, predictor=dataclasses.replace(estimate.predictor, gains=gains))
     progress.stage("predicting", "solve")
@@ -72,6 +72,7 @@ def run(args):
         "robot": model.robot.name,
         "joints": list(joints),
         "result": str(args.result),
+        "drive_gains": gains_part(args.drive_gains, gains, gain_covariance),
         "validation": [v.to_dict() for v in found],
         "warnings": cautions,
         "timing_s": progress.done(),

@@ -161,6 +161,8 @@ def calibrated(fit: Fit, covariance=None, gains_covariance=None) -> Likelihood:
     white = np.diag(inverse @ inverse.T)
     ratio = float(np.median(np.diag(adjusted) / white))
     description = {"method": "calibrated", "covariance": result.description, "dof": dof, "shrinkage": share}
+    if gains_covariance is not None:
+        description["drive_gains"] = "propagated"
     return Likelihood(
         rows[None],
         (rows @ fit.beta)[None],

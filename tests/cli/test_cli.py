@@ -141,6 +141,8 @@ BAD = {
     "unknown friction": (["identify", "LOG", *COMMON[:4], "--friction", "sticky"], "sticky"),
     "temperature not recorded": (["identify", "LOG", *COMMON[:4], "--friction", "temperature"], "no motor temperature"),
     "gains of the wrong length": (["identify", "LOG", *COMMON, "--drive-gains", "1,2,3"], "3 values"),
+    "gains with a negative deviation": (["identify", "LOG", *COMMON, "--drive-gains", "5+--1,5"], "standard deviation"),
+    "gains with a deviation of words": (["identify", "LOG", *COMMON, "--drive-gains", "5+-x,5"], "12+-0.5"),
     "gains that are words": (["identify", "LOG", *COMMON, "--drive-gains", "a,b"], "a,b"),
     "negative total mass": (["identify", "LOG", *COMMON, "--total-mass=-5:-1", "--draws", "20"], "total mass"),
     "mass bounds on a stranger": (["identify", "LOG", *COMMON, "--mass-bounds", "hand=0:1", "--draws", "20"], "hand"),
