@@ -8,6 +8,7 @@ from bayesid.cli.options import (
     add_common,
     add_log_options,
     data_part,
+    gains_part,
     positive,
     read_gains,
     read_samples,
@@ -16,6 +17,7 @@ from bayesid.cli.options import (
 )
 
 LIKELIHOODS = ("calibrated", "robust", "autoregressive", "white")
+PRIORS = ("wishart", "log-cholesky")
 METHODS = ("nuts", "laplace", "svi")
 
 
@@ -33,8 +35,15 @@ def add_arguments(parser):
         help="hold the breakaway speed of law stribeck at V rad/s (default: infer that of each joint)",
     )
     group.add_argument("--no-rotor", action="store_true", help="no rotor inertias: they are part of the links")
+    group.add_argument("--prior", choices=PRIORS, default="wishart", help="of link inertials (default wishart)")
     group.add_argument(
-        "--prior-dof", type=float, default=12.0, metavar="D", help="how many points of each body the CAD is worth (default 12)"
+        "--prior-dof", type=float, metavar="D", help="wishart: how many points of each body the CAD is worth (default 12)"
+    )
+    group.add_argument(
+        "--prior-spread",
+        metavar="M,S,O",
+        help="log-cholesky: standard deviations of log mass, of log size, and of the centre of mass over the radius of "
+        "gyration (default 0.3,0.15,0.2)",
     )
     group.add_argument("--prior-robot", metavar="R", help="robot whose inertials centre the prior (default: --robot)")
     group.add_argument("--total-mass", type=float, metavar="KG", help="no CAD: bodies of plausible size with this mass")
@@ -47,7 +56,7 @@ def add_arguments(parser):
     group.add_argument("--chains", type=int, default=4, metavar="N")
     group.add_argument("--warmup", type=int, default=200, metavar="N")
     group.add_argument("--draws", type=int, default=700, metavar="N", help="draws per chain (default 700)")
-    group.add_argument("--target-accept", type=float, default=0.75, metavar="P")
+    group.add_argument("--target-accept", type=float, metavar="P", help="default: what suits the prior")
     group.add_argument("--validate", action="append", default=[], metavar="LOG", help="held-out log (may be repeated)")
     group.add_argument("--export-samples", type=int, metavar="N", help="write N robot descriptions drawn from the posterior")
     group.add_argument("--export-format", choices=("urdf", "mjcf"), default="urdf")
@@ -71,16 +80,11 @@ def run(args):
 
     from bayesid.dynamics import stribeck_law
     from bayesid.models import Model
-    from bayesid.posterior import NUTS, SVI, BreakawayPrior, ClassPrior, FromRobot, Laplace, Wishart, infer
+    from bayesid.posterior import NUTS, SVI, BreakawayPrior, Laplace, infer
 
-    if args.total_mass is not None:
-        prior = ClassPrior(args.total_mass, min(args.prior_dof, 6.0) if args.prior_dof == 12.0 else args.prior_dof)
-    elif args.prior_robot:
-        prior = FromRobot(load_robot(args.prior_robot), args.prior_dof)
-    else:
-        prior = Wishart(args.prior_dof)
     if args.breakaway_speed is not None and args.friction != "stribeck":
         raise DataError(f"--breakaway-speed belongs to friction law stribeck, not to {args.friction}")
+    prior = _prior(args, robot)
     comparison = None
     friction = args.friction
     if friction == "auto":
@@ -117,12 +121,48 @@ def run(args):
         breakaway=breakaway,
     )
     document = _document(args, found, data_part(logs, runs), held_out, comparison)
+    document["drive_gains"] = gains_part(args.drive_gains, gains, gain_covariance)
     if args.out:
         progress.stage("writing", "write")
         _write(args, found, document, progress)
     document["timing_s"] = progress.done()
     _show(args, found, document, comparison)
     return 1 if document["problems"] else 0
+
+
+def _prior(args, robot):
+    from bayesid.errors import DataError
+    from bayesid.posterior import ClassPrior, FromRobot, LogCholesky, Wishart
+    from bayesid.posterior.prior import typical_inertials
+    from bayesid.robots import load_robot
+
+    about = load_robot(args.prior_robot) if args.prior_robot else None
+    if args.prior == "log-cholesky":
+        if args.prior_dof is not None:
+            raise DataError("--prior-dof belongs to --prior wishart: say how far to trust the CAD with --prior-spread")
+        if args.total_mass is not None:
+            about = robot.with_inertials(typical_inertials(robot, args.total_mass))
+        return LogCholesky(*_spreads(args.prior_spread), robot=about)
+    if args.prior_spread is not None:
+        raise DataError("--prior-spread belongs to --prior log-cholesky: say how far to trust the CAD with --prior-dof")
+    if args.total_mass is not None:
+        return ClassPrior(args.total_mass, 6.0 if args.prior_dof is None else args.prior_dof)
+    dof = 12.0 if args.prior_dof is None else args.prior_dof
+    return FromRobot(about, dof) if about else Wishart(dof)
+
+
+def _spreads(text):
+    from bayesid.errors import DataError
+
+    if text is None:
+        return ()
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != 3:
+        raise DataError(f"--prior-spread {text}: give three numbers, of log mass, log size and offset, such as 0.3,0.15,0.2")
+    return values
 
 
 def _document(args, found, data, held_out, comparison):
@@ -153,7 +193,7 @@ def _document(args, found, data, held_out, comparison):
         "parameters": rows + base,
         "correlated": [list(group) for group in found.correlated_groups()],
         "covariance": found.target.likelihood.description,
-        "prior": {"dof": found.target.prior.dof, "conflicts": [str(c) for c in found.conflicts]},
+        "prior": {**found.target.prior.description, "conflicts": [str(c) for c in found.conflicts]},
         "effective_samples": found.target.likelihood.effective,
         "validation": [],
         "physical": {"consistent": bool(np.all(smallest > 0)), "min_eigenvalue": smallest.min(axis=0)},

@@ -6,9 +6,10 @@ from bayesid.posterior.diagnostics import Diagnostics, diagnose
 from bayesid.posterior.fleet import Fleet, FleetPosterior
 from bayesid.posterior.friction import FrictionComparison, candidates, compare_friction, ladder
 from bayesid.posterior.likelihood import Likelihood, autoregressive, calibrated, white
+from bayesid.posterior.log_cholesky import LogCholesky, LogCholeskyPrior, LogCholeskyTarget
 from bayesid.posterior.posterior import Posterior, infer
 from bayesid.posterior.prediction import TorquePredictor, coverage, torque_predictor
-from bayesid.posterior.prior import Bounded, ClassPrior, FromRobot, LinearPrior, Prior, Wishart
+from bayesid.posterior.prior import Bounded, ClassPrior, FromRobot, LinearPrior, ParameterPrior, Prior, Wishart
 from bayesid.posterior.problem import Density, Layout, Problem
 from bayesid.posterior.sampling import NUTS, SVI, Draws, Laplace
 from bayesid.posterior.target import Target
@@ -31,6 +32,10 @@ __all__ = [
     "Layout",
     "Likelihood",
     "LinearPrior",
+    "LogCholesky",
+    "LogCholeskyPrior",
+    "LogCholeskyTarget",
+    "ParameterPrior",
     "Posterior",
     "Prior",
     "Problem",

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
+from bayesid.posterior.log_cholesky import LogCholeskyTarget
 from bayesid.posterior.target import Target
+
+T = TypeVar("T", Target, LogCholeskyTarget)
 
 # A link is in conflict when fewer than this share of the prior's own draws lie as far from the centre.
 RARE = 0.005
@@ -30,7 +34,7 @@ class Conflict:
         )
 
 
-def soften(target: Target, seed: int = 0) -> tuple[Target, tuple[Conflict, ...]]:
+def soften(target: T, seed: int = 0) -> tuple[T, tuple[Conflict, ...]]:
     """The target with softer priors of the links in conflict, and what was found.
 
     The entropic divergence of each link at the posterior's centre is compared with its distribution under the prior (a

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bayesid.posterior.prior import LinearPrior
+from bayesid.posterior.prior import ParameterPrior
 from bayesid.regression import Observations, compress
 from bayesid.signals import Samples
 
@@ -16,7 +16,7 @@ _PRIOR_DRAWS = 2000
 _ROUNDS = 5
 
 
-def held_out_fits(prior: LinearPrior, runs, gains) -> list[tuple[Samples, np.ndarray]]:
+def held_out_fits(prior: ParameterPrior, runs, gains) -> list[tuple[Samples, np.ndarray]]:
     """Each part of the runs with the base parameters (b,) of a fit to all others. Parts are whole runs when there are five or
     more, else each run is cut so that there are."""
     pieces = math.ceil(LEAST_FOLDS / len(runs))
@@ -37,7 +37,7 @@ def total(parts):
     return out
 
 
-def normal_prior(prior: LinearPrior) -> tuple[np.ndarray, np.ndarray]:
+def normal_prior(prior: ParameterPrior) -> tuple[np.ndarray, np.ndarray]:
     """Mean (b,) and root (b, b) of the precision of base parameters, less their origin, under the prior, as if normal."""
     draws = prior.model.base.project(prior.sample(0, _PRIOR_DRAWS) - prior.model.origin)
     values, vectors = np.linalg.eigh(np.cov(draws.T))

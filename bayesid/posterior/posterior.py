@@ -14,7 +14,7 @@ from bayesid.posterior.conflict import Conflict, soften
 from bayesid.posterior.diagnostics import Diagnostics
 from bayesid.posterior.likelihood import Likelihood, autoregressive, calibrated, white
 from bayesid.posterior.prediction import TorquePredictor, torque_predictor
-from bayesid.posterior.prior import Prior, Wishart, pseudo
+from bayesid.posterior.prior import LinearPrior, Prior, Wishart, pseudo
 from bayesid.posterior.sampling import NUTS, Draws
 from bayesid.posterior.target import Target
 from bayesid.regression import Observations, robust, settle_load, wls
@@ -245,12 +245,18 @@ def infer(
         _check_breakaway(model, likelihood)
         likelihood = SpeedLikelihood.of(Observations(model, runs, gains), gain_covariance)
         model = likelihood.model
-        target = SpeedTarget(breakaway.of(prior.of(model)), likelihood)
+        known = prior.of(model)
+        if not isinstance(known, LinearPrior):
+            raise DataError(
+                f"breakaway speeds are inferred with a Wishart prior, not a {known.description['name']} one: use it, or hold "
+                "them (--breakaway-speed)"
+            )
+        target = SpeedTarget(breakaway.of(known), likelihood)
     else:
         if not isinstance(likelihood, Likelihood):
             model, settled = settle_load(model, lambda model: wls(Observations(model, runs, gains)))
             likelihood = likelihood_of(Observations(model, runs, gains), likelihood, gain_covariance)
-        target = Target(prior.of(model), likelihood)
+        target = prior.of(model).target(likelihood)
     observations = Observations(model, runs, gains)
     conflicts: tuple[Conflict, ...] = ()
     if softened:

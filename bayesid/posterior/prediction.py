@@ -9,7 +9,7 @@ import numpy as np
 from bayesid.errors import ResultError
 from bayesid.models import Model
 from bayesid.posterior.folds import held_out_fits
-from bayesid.posterior.prior import LinearPrior
+from bayesid.posterior.prior import ParameterPrior
 from bayesid.regression import Observations
 from bayesid.regression.stuck import (
     StuckFriction,
@@ -94,7 +94,7 @@ class TorquePredictor:
         return cls(Model.from_dict(data["model"]), quantiles, session, StuckFriction.from_dict(data["stuck"]), gains)
 
 
-def torque_predictor(prior: LinearPrior, runs, gains) -> TorquePredictor:
+def torque_predictor(prior: ParameterPrior, runs, gains) -> TorquePredictor:
     """The predictor of a posterior that was fitted to `runs` under `prior`."""
     model = prior.model
     fits = held_out_fits(prior, runs, gains)

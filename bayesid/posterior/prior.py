@@ -28,10 +28,42 @@ _DEFAULT_TORQUE = 100.0
 _CANDIDATES = 10
 
 
-class Prior(Protocol):
-    """Turns a model into the densities that `LinearPrior` holds."""
+class ParameterPrior(Protocol):
+    """A density of a model's P standard parameters, all of whose draws are physically consistent."""
 
-    def of(self, model: Model) -> LinearPrior: ...
+    model: Model
+
+    @property
+    def dof(self) -> np.ndarray:
+        """(n,) how many points of each body its nominal value is worth."""
+        ...
+
+    @property
+    def description(self) -> dict:
+        """JSON-able: `name` and what there is to know of it."""
+        ...
+
+    def with_dof(self, dof) -> ParameterPrior:
+        """The same prior with other degrees of freedom (n,) of the links."""
+        ...
+
+    def sample(self, key, draws: int) -> np.ndarray:
+        """(draws, P) parameters from the prior; `key` is a seed or a Generator."""
+        ...
+
+    def divergence(self, parameters) -> np.ndarray:
+        """(..., n) entropic divergence of each link from its nominal, for parameters (..., P)."""
+        ...
+
+    def target(self, likelihood):
+        """The posterior with this prior, as samplers and the search for conflicts take it."""
+        ...
+
+
+class Prior(Protocol):
+    """Turns a model into the density of its parameters."""
+
+    def of(self, model: Model) -> ParameterPrior: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +92,11 @@ class LinearPrior:
     on: np.ndarray
     edge: np.ndarray
     logs: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+
+    @property
+    def description(self) -> dict:
+        """JSON-able: the degrees of freedom of each link."""
+        return {"name": "wishart", "dof": self.dof.tolist()}
 
     @property
     def start(self) -> np.ndarray:
@@ -96,9 +133,13 @@ class LinearPrior:
     def divergence(self, parameters) -> np.ndarray:
         """(..., n) entropic divergence tr(C^-1 P) - log det(C^-1 P) - 4 of each link from its centre (Lee, Wensing,
         Park 2020, eq. 14), for parameters (..., P)."""
-        links = pseudo(np.asarray(parameters)[..., : 10 * len(self.dof)].reshape(*np.shape(parameters)[:-1], -1, 10))
-        relative = np.linalg.solve(self.centers, links)
-        return np.trace(relative, axis1=-2, axis2=-1) - np.linalg.slogdet(relative)[1] - 4.0
+        return divergence(self.centers, parameters)
+
+    def target(self, likelihood):
+        """The posterior with this prior."""
+        from bayesid.posterior.target import Target
+
+        return Target(self, likelihood)
 
 
 @dataclass(frozen=True)
@@ -133,8 +174,6 @@ class ClassPrior:
     shape: float = 3.0
 
     def of(self, model: Model) -> LinearPrior:
-        if not (np.isfinite(self.total_mass) and self.total_mass > 0):
-            raise DataError(f"the total mass of a class prior must be positive, got {self.total_mass} kg")
         return _about(model, typical_inertials(model.robot, self.total_mass), self.dof, self.shape)
 
 
@@ -189,6 +228,8 @@ class FromRobot:
 
 def typical_inertials(robot: Robot, total_mass: float) -> np.ndarray:
     """(n, 10) standard parameters of bodies of plausible size for a robot of which only the kinematics are known."""
+    if not (np.isfinite(total_mass) and total_mass > 0):
+        raise DataError(f"the total mass of a class prior must be positive, got {total_mass} kg")
     n = robot.dof
     ends = np.zeros((n, 3))
     for child in range(n):
@@ -209,6 +250,14 @@ def typical_inertials(robot: Robot, total_mass: float) -> np.ndarray:
         out[i, :3, 3] = out[i, 3, :3] = mass * center
         out[i, 3, 3] = mass
     return from_pseudo(out)
+
+
+def divergence(centers, parameters) -> np.ndarray:
+    """(..., n) entropic divergence tr(C^-1 P) - log det(C^-1 P) - 4 of links from `centers` (n, 4, 4), for parameters
+    (..., P)."""
+    links = pseudo(np.asarray(parameters)[..., : 10 * len(centers)].reshape(*np.shape(parameters)[:-1], -1, 10))
+    relative = np.linalg.solve(centers, links)
+    return np.trace(relative, axis1=-2, axis2=-1) - np.linalg.slogdet(relative)[1] - 4.0
 
 
 def pseudo(inertials) -> np.ndarray:

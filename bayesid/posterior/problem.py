@@ -45,7 +45,9 @@ class Problem(Protocol):
 
 
 class Density(Protocol):
-    """A posterior that can be sampled: `Target`, for one."""
+    """A posterior that can be sampled: `Target`, for one. `target_accept` is the mean acceptance that suits it."""
+
+    target_accept: float
 
     def problem(self) -> Problem:
         """Raises SolverError when the centre of the coordinates cannot be found."""

@@ -28,20 +28,20 @@ class NUTS:
     """The no-U-turn sampler of numpyro, chains side by side in one compiled program.
 
     Coordinates are whitened, so that the metric is the identity from the start and the warm-up has only the step size to
-    find.
+    find: that of the mean acceptance `target_accept`, None for what suits the density.
     """
 
     chains: int = 4
     warmup: int = 200
     draws: int = 700
-    target_accept: float = 0.75
+    target_accept: float | None = None
     max_tree_depth: int = 8
     seed: int = 0
 
     def __post_init__(self):
         if self.chains < 1 or self.draws < 8 or self.warmup < 1:
             raise DataError("the sampler needs at least one chain, one warm-up step and eight draws")
-        if not 0 < self.target_accept < 1:
+        if self.target_accept is not None and not 0 < self.target_accept < 1:
             raise DataError(f"the target acceptance is a probability between 0 and 1, got {self.target_accept}")
 
     def run(self, target: Density) -> Draws:
@@ -56,7 +56,8 @@ class NUTS:
         clock = time.perf_counter()
         rng = np.random.default_rng(self.seed)
         start = 0.5 * rng.normal(size=(len(problems), self.chains, problems[0].size))
-        whitened, stats = _sample(self, problems, start)
+        accept = self.target_accept or max(target.target_accept for target in targets)
+        whitened, stats = _sample(self, problems, start, accept)
         timing["sample"] = (time.perf_counter() - clock) / len(problems)
         return [
             _draws(problem, whitened[k], {name: values[k] for name, values in stats.items()}, rng, timing)
@@ -132,7 +133,7 @@ def _existing(problem, draw, count, name):
     raise DataError(f"the {name} approximation leaves physical consistency too often: use NUTS")
 
 
-def _sample(settings, problems: list[Problem], start):
+def _sample(settings, problems: list[Problem], start, accept):
     """Whitened draws (K, chains, S, D) and statistics (K, chains, S) of K problems of one layout."""
     import jax
 
@@ -143,7 +144,7 @@ def _sample(settings, problems: list[Problem], start):
     keys = jax.vmap(lambda key: jax.random.split(key, settings.chains))(
         np.stack([np.asarray(jax.random.PRNGKey(seed)) for seed in range(settings.seed, settings.seed + len(problems))])
     )
-    run = _compiled(layout, settings.warmup, settings.draws, settings.target_accept, settings.max_tree_depth)
+    run = _compiled(layout, settings.warmup, settings.draws, accept, settings.max_tree_depth)
     whitened, stats = run(stacked, keys, start)
     return np.asarray(whitened), {name: np.asarray(values) for name, values in stats.items()}
 

@@ -21,17 +21,10 @@ class Target:
 
     prior: LinearPrior
     likelihood: Likelihood
+    target_accept = 0.75
 
     def __post_init__(self):
-        base = self.prior.model.base.dimension
-        if self.likelihood.size != base:
-            raise DataError(
-                f"the likelihood has {self.likelihood.size} base parameters, the prior's model '{self.prior.model.robot.name}'"
-                f" has {base}: both must come from the same model"
-            )
-        for array in (self.likelihood.rows, self.likelihood.target):
-            if not np.isfinite(array).all():
-                raise DataError("the data hold NaN or infinite values: clean the log (bayesid names the rows when it reads it)")
+        check_match(self.prior.model, self.likelihood)
 
     @property
     def model(self):
@@ -65,7 +58,7 @@ class Target:
     def problem(self) -> LinearProblem:
         """The density for samplers, whitened by the curvature at `center`."""
         center = self.center()
-        return LinearProblem(self.prior, self.likelihood, center, _inverse_root(self.precision(center)))
+        return LinearProblem(self.prior, self.likelihood, center, inverse_root(self.precision(center)))
 
     def _minimize(self, lost, lost_scalar):
         prior = self.prior
@@ -151,7 +144,20 @@ class Target:
         return slope, hessian
 
 
-def _inverse_root(precision):
+def check_match(model, likelihood) -> None:
+    """Refuse a likelihood of another model, and one that holds no numbers."""
+    base = model.base.dimension
+    if likelihood.size != base:
+        raise DataError(
+            f"the likelihood has {likelihood.size} base parameters, the prior's model '{model.robot.name}' has {base}: both "
+            "must come from the same model"
+        )
+    for array in (likelihood.rows, likelihood.target):
+        if not np.isfinite(array).all():
+            raise DataError("the data hold NaN or infinite values: clean the log (bayesid names the rows when it reads it)")
+
+
+def inverse_root(precision):
     """(P, P) root with root root^T the inverse of a precision matrix, scaled first: its entries span many decades."""
     from scipy.linalg import solve_triangular
 

@@ -36,8 +36,7 @@ LOGS = (
     "ur-20_02_10-20sec_7harm.csv",
 )
 HELD_OUT = "ur-20_01_17-ptp_10_points.csv@700:4200"
-# Logs that no choice in the predictor was made on are those of validation_data; friction at standstill was looked at on the
-# others.
+# Friction at standstill was explored on all of these; the prior's weight was chosen on excitation and jointwise logs alone.
 JUDGED = {
     "excitation": (("identification_data", "ur-19_12_23_free.csv"),),
     "one joint at a time": tuple(("jointwise_motion", f"ur-20_01_22-joint_{k}.csv") for k in range(1, 6)),

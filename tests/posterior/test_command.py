@@ -62,6 +62,13 @@ def test_chains_too_short_to_mix_end_with_status_one_and_a_reason(log_file, caps
         (("--friction", "coulomb", "--breakaway-speed", 0.1), "belongs to friction law stribeck"),
         (("--friction", "stribeck", "--likelihood", "white"), "calibrated likelihood"),
         (("--total-mass", -1), "total mass"),
+        (("--prior", "log-cholesky", "--prior-dof", 8), "--prior-spread"),
+        (("--prior", "log-cholesky", "--friction", "stribeck"), "breakaway speeds are inferred with a Wishart prior"),
+        (("--prior-spread", "0.3,0.1,0.2"), "--prior log-cholesky"),
+        (("--prior", "log-cholesky", "--prior-spread", "0.3,0.1"), "three numbers"),
+        (("--prior", "log-cholesky", "--prior-spread", "0.3,-0.1,0.2"), "spread of size"),
+        (("--prior", "log-cholesky", "--prior-robot", "ur5"), "has 6 joints"),
+        (("--prior", "log-cholesky", "--total-mass", -1), "total mass"),
     ],
 )
 def test_bad_input_is_one_line(log_file, capsys, words, reason):
@@ -91,3 +98,35 @@ def test_laplace_is_quick_and_has_no_chains_to_judge(log_file, capsys):
     assert document["diagnostics"] is None
     assert document["friction_comparison"]["chosen"] in document["friction_comparison"]["laws"]
     assert np.isfinite([row["std"] for row in document["parameters"]]).all()
+
+
+def test_log_cholesky_prior_and_uncertain_gains_are_said_in_the_result(arm, truth, simulate, tmp_path, capsys):
+    run = simulate(arm, truth, samples=1000, seed=22)
+    motion = JointMotion(run.time, run.q, run.qd, run.qdd)
+    log = synthetic_log(arm, motion, truth, sensors=Sensors(effort_noise=0.03), drive_gains=np.array([10.0, 8.0]))
+    path = write_log(log, tmp_path / "currents.csv")
+    words = (
+        path,
+        "--robot",
+        "two_link",
+        "--schema",
+        "bayesid",
+        "--effort",
+        "current",
+        "--json",
+        "--quiet",
+        "--method",
+        "laplace",
+    )
+    words += ("--prior", "log-cholesky", "--prior-spread", "0.4,0.1,0.2")
+    exact, vague = (json.loads(call(capsys, *words, "--drive-gains", g)[1]) for g in ("10,8", "10+-0.5,8"))
+    assert exact["prior"]["name"] == "log-cholesky"
+    assert exact["prior"]["mass"] == pytest.approx([0.4, 0.4])
+    assert exact["drive_gains"] == {"source": "given exactly", "gains": [10.0, 8.0]}
+    assert vague["drive_gains"]["source"] == "given with standard deviations"
+    assert vague["drive_gains"]["std"] == [0.5, 0.0]
+    assert vague["covariance"]["drive_gains"] == "propagated"
+    # Five percent of the first joint's gain are five percent of its Coulomb torque, 3 N m, to be added in quadrature.
+    std = [{row["name"]: row["std"] for row in document["parameters"]} for document in (exact, vague)]
+    assert std[1]["joint1.coulomb"] == pytest.approx(np.hypot(std[0]["joint1.coulomb"], 0.15), rel=0.15)
+    assert std[1]["joint2.coulomb"] == pytest.approx(std[0]["joint2.coulomb"], rel=0.2)

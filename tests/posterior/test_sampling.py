@@ -89,6 +89,7 @@ class LogNormal:
     layout: LogNormalLayout = LogNormalLayout()
     size: int = 2
     names: tuple = ("a", "b")
+    target_accept: float = 0.8
 
     def problem(self):
         return self
