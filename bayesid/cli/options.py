@@ -11,7 +11,10 @@ from pathlib import Path
 
 from bayesid.errors import DataError
 
-LAWS = "none, viscous, coulomb, coulomb-offset, asymmetric, stribeck, load (grows with torque), temperature (of the motor)"
+LAWS = (
+    "none, viscous, coulomb, coulomb-offset, asymmetric, sublinear, stribeck, load (grows with torque), harmonic-drive (load "
+    "and sublinear), temperature (of the motor)"
+)
 METHODS = ("ols", "wls", "gls", "robust", "lmi")
 COVARIANCES = ("hac", "ar", "bootstrap", "white")
 

@@ -75,8 +75,16 @@ def _asymmetric(qd, direction):
     return jnp.maximum(qd, 0.0), jnp.minimum(qd, 0.0), forward, -backward
 
 
+def _sublinear(qd, direction):
+    return *_offset(qd, direction), direction * jnp.sqrt(jnp.abs(qd))
+
+
 def _load(qd, direction, load):
     return *_offset(qd, direction), direction * load
+
+
+def _harmonic_drive(qd, direction, load):
+    return *_sublinear(qd, direction), direction * load
 
 
 def _temperature(qd, direction, temperature):
@@ -182,6 +190,14 @@ _LAWS = {
             (True, True, True, True),
             _asymmetric,
         ),
+        # Friction of harmonic drives grows ever more slowly with speed.
+        FrictionLaw(
+            "sublinear",
+            ("viscous", "coulomb", "offset", "sublinear"),
+            (_UNITS["viscous"], "N m", "N m", "N m s^0.5/rad^0.5"),
+            (False, False, False, False),
+            _sublinear,
+        ),
         stribeck_law(),
         FrictionLaw(
             "load",
@@ -189,6 +205,14 @@ _LAWS = {
             (_UNITS["viscous"], "N m", "N m", "1"),
             (True, True, False, True),
             _load,
+            ("load",),
+        ),
+        FrictionLaw(
+            "harmonic-drive",
+            ("viscous", "coulomb", "offset", "sublinear", "load_friction"),
+            (_UNITS["viscous"], "N m", "N m", "N m s^0.5/rad^0.5", "1"),
+            (False, False, False, False, True),
+            _harmonic_drive,
             ("load",),
         ),
         FrictionLaw(

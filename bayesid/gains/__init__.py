@@ -4,13 +4,12 @@ from bayesid.gains.estimate import estimate_gains
 from bayesid.gains.gains import Gains, read_gains
 from bayesid.gains.losses import motor_constants
 from bayesid.gains.planning import Plan, plan_gains
-from bayesid.gains.runs import SUBLINEAR, GainRuns, Load, gain_friction
+from bayesid.gains.runs import GainRuns, Load, gain_friction
 from bayesid.gains.sensor import SensorGain, sensor_gain
 from bayesid.gains.solving import METHODS, with_load_friction
 
 __all__ = [
     "METHODS",
-    "SUBLINEAR",
     "GainRuns",
     "Gains",
     "Load",

@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesid.dynamics import FrictionLaw
-from bayesid.dynamics.friction import friction_law
+from bayesid.dynamics import FrictionLaw, friction_law
 from bayesid.errors import DataError
 from bayesid.models import Model
 from bayesid.regression.observations import Chunk
@@ -20,27 +19,12 @@ from bayesid.signals import Samples
 _HEAVIEST = 1000.0
 
 
-def _sublinear(qd, direction):
-    import jax.numpy as jnp
-
-    return qd, direction, jnp.ones_like(qd), direction * jnp.sqrt(jnp.abs(qd))
-
-
-# Friction of harmonic drives grows ever more slowly with speed; what Coulomb and viscous terms leave of it would be taken for
-# a part of the load.
-SUBLINEAR = FrictionLaw(
-    "sublinear",
-    ("viscous", "coulomb", "offset", "sublinear"),
-    ("N m s/rad", "N m", "N m", "N m s^0.5/rad^0.5"),
-    (False, False, False, False),
-    _sublinear,
-)
-
-
 def gain_friction(name: str) -> FrictionLaw:
-    """The friction law of that name: `sublinear` (default of drive gains), or one that depends on velocity alone."""
-    if name == SUBLINEAR.name:
-        return SUBLINEAR
+    """The friction law of that name, one that depends on velocity alone.
+
+    `sublinear` is the default of drive gains: what Coulomb and viscous terms leave of the friction of harmonic drives would be
+    taken for a part of the load.
+    """
     law = friction_law(name)
     if law.needs:
         raise DataError(

@@ -26,7 +26,7 @@ from bayesid.regression import (
 from bayesid.regression.velocity import SPEEDS, Nodal
 from bayesid.signals import Samples
 
-LADDER = ("viscous", "coulomb", "coulomb-offset", "asymmetric", "stribeck", "load")
+LADDER = ("viscous", "coulomb", "coulomb-offset", "asymmetric", "sublinear", "stribeck", "load", "harmonic-drive")
 
 
 @dataclass(frozen=True, eq=False)

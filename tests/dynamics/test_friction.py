@@ -31,6 +31,7 @@ def test_every_law_names_each_of_its_columns(name):
         ("coulomb", [2.0, 0.5], [-3.5, 0.0, 6.5]),
         ("coulomb-offset", [2.0, 0.5, -1.0], [-4.5, -1.0, 5.5]),
         ("asymmetric", [2.0, 4.0, 0.5, 0.7], [-6.7, -0.1, 6.5]),
+        ("sublinear", [2.0, 0.5, -1.0, 4.0], [-4.5 - 4 * 1.5**0.5, -1.0, 5.5 + 4 * 3**0.5]),
     ],
 )
 def test_laws_have_their_textbook_values(name, parameters, expected):
@@ -41,6 +42,8 @@ def test_a_loaded_gear_and_a_warm_motor_have_the_friction_worked_out_by_hand():
     qd, load, temperature = np.array([-1.5, 0.0, 3.0]), np.array([10.0, 20.0, 30.0]), np.array([25.0, 35.0, 45.0])
     found = np.tensordot([2.0, 0.5, -1.0, 0.1], friction_law("load").columns(qd, load=load), axes=1)
     np.testing.assert_allclose(found, [-4.5 - 1.0, -1.0, 5.5 + 3.0])
+    both = np.tensordot([2.0, 0.5, -1.0, 4.0, 0.1], friction_law("harmonic-drive").columns(qd, load=load), axes=1)
+    np.testing.assert_allclose(both - found, [-4 * 1.5**0.5, 0.0, 4 * 3**0.5], atol=1e-12)
     found = np.tensordot([2.0, 0.5, -1.0, -0.02], friction_law("temperature").columns(qd, temperature=temperature), axes=1)
     np.testing.assert_allclose(found, [-4.5, -1.0, 5.5 - 0.02 * 20 * 3])
 

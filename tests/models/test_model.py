@@ -9,7 +9,8 @@ from bayesid.errors import ModelError
 from bayesid.models import Model
 from bayesid.robots import Joint, Link, Robot, load_robot
 
-LAWS = {"none": 0, "viscous": 1, "coulomb": 2, "coulomb-offset": 3, "asymmetric": 4, "stribeck": 3, "load": 4, "temperature": 4}
+LAWS = {"none": 0, "viscous": 1, "coulomb": 2, "coulomb-offset": 3, "asymmetric": 4, "sublinear": 4, "stribeck": 3, "load": 4}
+LAWS |= {"harmonic-drive": 5, "temperature": 4}
 
 
 @pytest.fixture(scope="module")
