@@ -15,7 +15,7 @@ import numpy as np
 from bayesid.errors import DataError, SolverError
 from bayesid.posterior.lagged import Lags, compress_lags, potential
 from bayesid.regression import HAC, Fit, Information, Observations, compress, gain_sensitivity
-from bayesid.regression.least_squares import autoregression, gls, wls
+from bayesid.regression.least_squares import autoregression, ols, wls
 
 HIGHEST_ORDER = 12
 _ROUNDS = 100
@@ -181,15 +181,15 @@ def autoregressive(observations: Observations, order: int | None = None) -> Like
     Coefficients and innovation variances are marginalised (see `lagged`). Effective samples per joint, as for a mean: N
     times the residual variance over the long-run one, which is the innovation variance over (1 - sum a)^2.
     """
+    start = _start(observations)
     if order is None:
-        order = likelihood_order(observations, wls(observations).beta)
+        order = likelihood_order(observations, start)
     if order == 0:
         return _white(observations, {"method": "autoregressive", "order": 0})
-    fit = gls(observations, order)
     rows, target, counts, lags = compress_lags(observations, order)
-    noise = _noise_of(observations, fit.beta)
-    found = Likelihood(rows, target, counts, fit.beta, noise, counts, observations.count, {}, lags)
+    found = Likelihood(rows, target, counts, start, counts, counts, observations.count, {}, lags)
     beta = _maximized(found)
+    noise = _noise_of(observations, beta)
     residuals = found.residuals(beta)
     coefficients, squares = lags.least_squares(residuals)
     ratio = noise * (1.0 - coefficients.sum(axis=1)) / np.sqrt(squares / (counts - order))
@@ -199,7 +199,7 @@ def autoregressive(observations: Observations, order: int | None = None) -> Like
         "coefficients": coefficients.round(6).tolist(),
         "stationary": lags.stationary(residuals, counts).tolist(),
     }
-    return replace(found, beta=beta, effective=np.minimum(counts * ratio**2, counts), description=description)
+    return replace(found, beta=beta, noise=noise, effective=np.minimum(counts * ratio**2, counts), description=description)
 
 
 def white(observations: Observations) -> Likelihood:
@@ -226,16 +226,26 @@ def likelihood_order(observations: Observations, beta) -> int:
     return chosen
 
 
+def _start(observations):
+    """(b,) least squares, weighted where the weights settle: in a poor log a joint may be fitted without any residual, which
+    only a prior keeps it from."""
+    try:
+        return wls(observations).beta
+    except SolverError:
+        return ols(observations).beta
+
+
 def _maximized(likelihood):
-    """(b,) maximum of the likelihood near its `beta`."""
+    """(b,) maximum of the likelihood near its `beta`, or what so many rounds towards it lead to: data that determine it poorly
+    need a prior, and the posterior's mode is sought from here."""
     beta = likelihood.beta
     for _ in range(_ROUNDS):
         rows, right = likelihood.quadratic(beta)
         norms = np.linalg.norm(rows, axis=0)
         last, beta = beta, np.linalg.lstsq(rows / norms, right, rcond=None)[0] / norms
         if np.max(np.abs(beta - last) / (np.abs(last) + 1e-3 * np.abs(last).max())) < 1e-9:
-            return beta
-    raise SolverError("the likelihood's maximum does not settle: use a longer log, or the calibrated likelihood")
+            break
+    return beta
 
 
 def _white(observations, description):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesid.errors import DataError
+from bayesid.errors import DataError, SolverError
 from bayesid.models import Model
 from bayesid.posterior import Target, Wishart, autoregressive
 from bayesid.regression import Observations, ols, wls
@@ -50,7 +50,15 @@ def one(model, seed):
     true = model.base.project(truth)
     rms = lambda beta: float(np.sqrt(np.mean((columns @ (beta - true)) ** 2)))  # noqa: E731
     center = model.base.project(Target(prior, autoregressive(observations, 1)).center())
-    return {"ols": rms(ols(observations).beta), "wls": rms(wls(observations).beta), "posterior": rms(center)}
+    return {"ols": rms(ols(observations).beta), "wls": weighted(observations, rms), "posterior": rms(center)}
+
+
+def weighted(observations, rms):
+    """NaN where the weights of the joints do not settle."""
+    try:
+        return rms(wls(observations).beta)
+    except SolverError:
+        return float("nan")
 
 
 def main():
@@ -64,19 +72,21 @@ def main():
             results.append(one(model, seed))
         except DataError:
             refused += 1
-    median = {name: float(np.median([r[name] for r in results])) for name in results[0]}
+    median = {name: float(np.nanmedian([r[name] for r in results])) for name in results[0]}
     factor = float(np.median([r["ols"] / r["posterior"] for r in results]))
     least = float(min(r["ols"] / r["posterior"] for r in results))
+    unsettled = sum(np.isnan(r["wls"]) for r in results)
     date = datetime.date.today().isoformat()
     command = "python experiments/posterior_poor_excitation/run.py " + " ".join(sys.argv[1:])
     content = {"command": command, "date": date, "median_rms": median, "factor": factor, "smallest_factor": least}
     out = Path(__file__).parent
-    (out / "results.json").write_text(json.dumps({**content, "refused_by_ols": refused, "logs": results}, indent=1) + "\n")
+    text = json.dumps({**content, "refused_by_ols": refused, "logs": results}, indent=1).replace("NaN", "null")
+    (out / "results.json").write_text(text + "\n")
     text = (
         f"# Poor excitation\n\n`{command.strip()}`, {date}\n\nHeld-out torque error, median of {len(results)} simulated UR16e "
         f"logs of six seconds: ordinary least squares {median['ols']:.1f} N m, weighted {median['wls']:.1f} N m, posterior "
         f"{median['posterior']:.2f} N m: lower by a factor of {factor:.0f} (at least {least:.1f}). Least squares refused "
-        f"{refused} of {args.repeats} logs.\n"
+        f"{refused} of {args.repeats} logs; the weights of weighted least squares did not settle in {unsettled}.\n"
     )
     (out / "results.md").write_text(text)
     print(text)

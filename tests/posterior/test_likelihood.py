@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from bayesid.errors import DataError
+import bayesid.posterior.likelihood as likelihood_module
+from bayesid.errors import DataError, SolverError
 from bayesid.posterior.likelihood import autoregressive, calibrated, likelihood_order, white
 from bayesid.regression import HAC, Observations, wls
 
@@ -69,3 +70,16 @@ def test_gains_must_match(fit):
 def test_order_zero_for_white_noise(arm, truth, simulate):
     observations = Observations(arm, (simulate(arm, truth, samples=1500, seed=5),))
     assert likelihood_order(observations, wls(observations).beta) == 0
+
+
+def test_a_log_that_least_squares_cannot_weigh_still_has_an_autoregressive_likelihood(arm, run, monkeypatch):
+    observations = Observations(arm, (run,))
+    settled = autoregressive(observations, 1)
+
+    def unsettled(_):
+        raise SolverError("the weights of the joints do not settle")
+
+    monkeypatch.setattr(likelihood_module, "wls", unsettled)
+    found = autoregressive(observations, 1)
+    np.testing.assert_allclose(found.beta, settled.beta, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.noise, settled.noise, rtol=1e-4)
