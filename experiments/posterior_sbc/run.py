@@ -198,11 +198,11 @@ def write(name, results):
     lines = ["# Simulation-based calibration under AR(1) noise", "", f"`{command.strip()}`, {date}", ""]
     lines += ["| study | likelihood | replicates | 90 % intervals hold | base | friction | ranks uniform (smallest p, limit) |"]
     lines += ["|---|---|---|---|---|---|---|"]
-    for name, kinds in results.items():
+    for title, kinds in results.items():
         for kind, r in kinds.items():
             p = f"{'yes' if r['ranks_uniform'] else 'no'} ({r['smallest_p_of_uniform_ranks']:.2g}, {r['bonferroni_limit']:.2g})"
             shares = " | ".join(f"{100 * r[k]:.1f} %" for k in ("coverage90", "coverage90_base", "coverage90_friction"))
-            lines.append(f"| {name} | {kind} | {r['replicates']} | {shares} | {p} |")
+            lines.append(f"| {title} | {kind} | {r['replicates']} | {shares} | {p} |")
     text = "\n".join(lines) + "\n"
     (folder / f"{name}.md").write_text(text)
     print(text, flush=True)
