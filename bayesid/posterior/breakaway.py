@@ -14,6 +14,7 @@ import numpy as np
 from bayesid.dynamics import stribeck_law_about, stribeck_shapes
 from bayesid.errors import DataError, SolverError
 from bayesid.models import Model
+from bayesid.posterior.continued import LinearProblem
 from bayesid.posterior.likelihood import calibrated
 from bayesid.posterior.prior import LinearPrior
 from bayesid.posterior.target import Target
@@ -186,6 +187,30 @@ class SpeedLikelihood:
 @dataclass(frozen=True, eq=False)
 class SpeedTarget(Target):
     """Posterior of parameters and breakaway speeds, these in coordinates by their logarithms."""
+
+    def problem(self) -> LinearProblem:
+        """The density for samplers, whitened by the curvature at the centre; along log speeds, whose density may be flatter
+        away from it, by the spread under the profile and the prior."""
+        plain = super().problem()
+        root, logs = plain.root, self.prior.logs
+        wider = np.eye(len(root))
+        for row, spread in zip(root[logs], self._spreads()):
+            size = np.linalg.norm(row)
+            wider += (max(spread / size, 1.0) ** 2 - 1.0) * np.outer(row, row) / size**2
+        return LinearProblem(self.prior, self.likelihood, plain.center, root @ np.linalg.cholesky(wider))
+
+    def _spreads(self):
+        """(n,) standard deviation of each log speed as the profile of the data and the prior have it."""
+        prior, profile = self.prior, self.likelihood.profile
+        at = np.searchsorted(prior.free, prior.logs)
+        logs = np.linspace(np.log(profile.grid[0]) - 3.0, np.log(profile.grid[-1]) + 3.0, 400)
+        out = []
+        for row, middle, spread in zip(profile.deviance, prior.middle[at], prior.spread[at]):
+            exponent = np.interp(logs, np.log(profile.grid), row) + ((logs - middle) / spread) ** 2
+            weight = np.exp(-0.5 * (exponent - exponent.min()))
+            mean = np.average(logs, weights=weight)
+            out.append(np.sqrt(np.average((logs - mean) ** 2, weights=weight)))
+        return np.array(out)
 
     def _minimize(self, lost, lost_scalar):
         """Gauss and Newton's method: each round solves the convex program of the linearised likelihood, and goes as far towards

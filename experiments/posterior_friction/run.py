@@ -45,7 +45,14 @@ def main():
     command = ("python experiments/posterior_friction/run.py " + " ".join(sys.argv[1:])).strip()
     content = {"command": command, "date": date}
     lines = ["# Friction laws", "", f"`{command}`, {date}", ""]
-    parts = {"ur10e": jointwise, "held_out": held_out, "kinova": kinova, "speeds": breakaway, "coverage": covered}
+    parts = {
+        "ur10e": jointwise,
+        "exciting": exciting,
+        "held_out": held_out,
+        "kinova": kinova,
+        "speeds": breakaway,
+        "coverage": covered,
+    }
     for name, part in parts.items():
         content[name], text = part(root)
         lines += [*text, ""]
@@ -62,6 +69,13 @@ def jointwise(root):
     found = compare_friction(load_robot("ur10e"), runs, gains=GAINS, laws=candidates(ladder(runs)))
     note = "One joint moves at a time, published drive gains; joint 6 has no log of its own."
     return compared(found, "UR10e, joint by joint", note)
+
+
+def exciting(root):
+    """The UR10e in one exciting motion, as `bayesid posterior --friction auto` sees it."""
+    run = samples_from_log(read_log(root / UR10E / TRAINING, "ur10e-innopolis"))
+    found = compare_friction(load_robot("ur10e"), run, gains=GAINS, laws=candidates(ladder([run])))
+    return compared(found, "UR10e, exciting motion", f"The blocks are those of {Path(TRAINING).name}.")
 
 
 def held_out(root):
