@@ -80,7 +80,7 @@ def run(args):
 
     from bayesid.dynamics import stribeck_law
     from bayesid.models import Model
-    from bayesid.posterior import NUTS, SVI, BreakawayPrior, Laplace, infer
+    from bayesid.posterior import NUTS, SVI, BreakawayPrior, Laplace, LogCholesky, infer
 
     if args.breakaway_speed is not None and args.friction != "stribeck":
         raise DataError(f"--breakaway-speed belongs to friction law stribeck, not to {args.friction}")
@@ -98,7 +98,8 @@ def run(args):
     breakaway = BreakawayPrior() if friction == "stribeck" and args.breakaway_speed is None else None
     if args.breakaway_speed is not None:
         friction = stribeck_law(args.breakaway_speed)
-    elif breakaway and comparison is not None and args.likelihood != "calibrated":
+    elif breakaway and comparison is not None and (args.likelihood != "calibrated" or isinstance(prior, LogCholesky)):
+        # Speeds are inferred with none of these: those of the comparison are held.
         friction, breakaway = stribeck_law(comparison.breakaway_speeds()), None
     model = Model(robot, friction, rotor=not args.no_rotor)
     _ = model.base

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from bayesid.cli import posterior as command
+from bayesid.dynamics import stribeck_law
 from bayesid.errors import BayesidError
 from bayesid.kinematics import JointMotion
 from bayesid.logs import write_log
+from bayesid.models import Model
 from bayesid.simulation import Sensors, synthetic_log
 
 
@@ -88,6 +90,32 @@ def test_stribeck_friction_comes_with_a_breakaway_speed_for_each_joint(log_file,
     held, text = call(capsys, *words, "--breakaway-speed", 0.1, "--method", "laplace")
     assert held == 0
     assert not any("breakaway_speed" in row["name"] for row in json.loads(text)["parameters"])
+
+
+def test_speeds_of_the_comparison_are_held_where_they_cannot_be_inferred(arm, simulate, tmp_path, capsys):
+    model = Model(arm.robot, stribeck_law((0.12, 0.06)))
+    truth = model.nominal.copy()
+    truth[20:] = (0.3, 0.3, 2.0, 3.0, 3.0, 1.0, 2.0, 2.0)
+    run = simulate(arm, arm.nominal, samples=1000, seed=22, amplitude=0.4)
+    log = synthetic_log(model, JointMotion(run.time, run.q, run.qd, run.qdd), truth, sensors=Sensors(effort_noise=0.3))
+    path = write_log(log, tmp_path / "run.csv")
+    words = (
+        path,
+        "--robot",
+        "two_link",
+        "--schema",
+        "bayesid",
+        "--json",
+        "--quiet",
+        "--method",
+        "laplace",
+        "--friction",
+        "auto",
+    )
+    _, text = call(capsys, *words, "--prior", "log-cholesky")
+    document = json.loads(text)
+    assert document["friction"] == "stribeck"
+    assert not any("breakaway_speed" in row["name"] for row in document["parameters"])
 
 
 def test_laplace_is_quick_and_has_no_chains_to_judge(log_file, capsys):
