@@ -106,7 +106,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=4000)
     parser.add_argument("--times", type=int, default=10)
-    parser.add_argument("--draws", type=int, default=700)
+    parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--plain-draws", type=int, default=100, help="0: leave the plain model out")
     args = parser.parse_args()
     model = Model(load_robot("ur10e"))

@@ -55,7 +55,7 @@ def add_arguments(parser):
     group.add_argument("--method", choices=METHODS, default="nuts", help="default nuts; laplace and svi are approximations")
     group.add_argument("--chains", type=int, default=4, metavar="N")
     group.add_argument("--warmup", type=int, default=200, metavar="N")
-    group.add_argument("--draws", type=int, default=700, metavar="N", help="draws per chain (default 700)")
+    group.add_argument("--draws", type=int, default=1000, metavar="N", help="draws per chain (default 1000)")
     group.add_argument("--target-accept", type=float, metavar="P", help="default: what suits the prior")
     group.add_argument("--validate", action="append", default=[], metavar="LOG", help="held-out log (may be repeated)")
     group.add_argument("--export-samples", type=int, metavar="N", help="write N robot descriptions drawn from the posterior")

@@ -33,7 +33,7 @@ class NUTS:
 
     chains: int = 4
     warmup: int = 200
-    draws: int = 700
+    draws: int = 1000
     target_accept: float | None = None
     max_tree_depth: int = 8
     seed: int = 0

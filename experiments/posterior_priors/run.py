@@ -71,7 +71,8 @@ def main():
     (out / "results.json").write_text(json.dumps({"command": command, "date": date, "rows": rows}, indent=1) + "\n")
     lines = ["# Two kinds of priors on the 50 s UR10e log", "", f"`{command.strip()}`, {date}", ""]
     lines.append(
-        "NUTS with 4 chains of 200 warm-up steps and 700 draws. Processor time of a second run, compiled. Shift of the"
+        f"NUTS with 4 chains of {NUTS().warmup} warm-up steps and {NUTS().draws} draws. Processor time of a second run, "
+        "compiled. Shift of the"
     )
     lines += ["mean of base parameters from the Wishart prior's, in its standard deviations: median and largest.", ""]
     head = ("likelihood", "prior", "divergences", "R-hat", "ESS bulk, tail", "rejected", "CPU s", "shift", "links softened")
