@@ -15,7 +15,7 @@ import numpy as np
 from bayesid.errors import DataError, SolverError
 from bayesid.posterior.lagged import Lags, compress_lags, potential
 from bayesid.regression import HAC, Fit, Information, Observations, compress, gain_sensitivity
-from bayesid.regression.least_squares import autoregression, ols, wls
+from bayesid.regression.least_squares import autoregression, ols, residual_moments, wls
 
 HIGHEST_ORDER = 12
 _ROUNDS = 100
@@ -213,14 +213,17 @@ def white(observations: Observations) -> Likelihood:
 
 
 def likelihood_order(observations: Observations, beta) -> int:
-    """Order in 0..12 with the least Schwarz criterion (Schwarz 1978), summed over joints, of the residuals at beta."""
+    """Order in 0..12 with the least Schwarz criterion (Schwarz 1978), summed over joints, of the residuals at beta; samples at
+    standstill do not count."""
+    count = residual_moments(observations, beta, 0)[1]
+    moving = count > 0
     best, chosen = np.inf, 0
     for order in range(HIGHEST_ORDER + 1):
         if order == 0:
             innovation = _noise_of(observations, beta)
         else:
             _, innovation = autoregression(observations, beta, order)
-        score = np.sum(observations.count * np.log(innovation**2) + order * np.log(observations.count))
+        score = np.sum(count[moving] * np.log(innovation[moving] ** 2) + order * np.log(count[moving]))
         if score < best:
             best, chosen = score, order
     return chosen
@@ -262,12 +265,8 @@ def _split(information: Information):
 
 
 def _noise_of(observations, beta):
-    squares, count = 0.0, 0.0
-    for chunk in observations.chunks():
-        residual = chunk.effort - np.einsum("nbs,b->ns", chunk.columns, beta)
-        squares = squares + np.sum(np.where(chunk.weight > 0, residual, 0.0) ** 2, axis=1)
-        count = count + np.sum(chunk.weight > 0, axis=1)
-    return np.sqrt(squares / np.maximum(count, 1.0))
+    squares, count = residual_moments(observations, beta, 0)
+    return np.sqrt(squares[:, 0] / np.maximum(count, 1.0))
 
 
 def _gain_error(fit, covariance):

@@ -181,6 +181,10 @@ class AtSpeeds:
         return self.source.observations.runs
 
     @property
+    def gains(self):
+        return self.source.observations.gains
+
+    @property
     def size(self) -> int:
         return self.maps.shape[2]
 

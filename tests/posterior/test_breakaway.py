@@ -11,7 +11,7 @@ from bayesid.errors import DataError
 from bayesid.models import Model
 from bayesid.posterior import NUTS, BreakawayPrior, Wishart, calibrated, coverage, infer
 from bayesid.posterior.breakaway import SpeedLikelihood, SpeedTarget
-from bayesid.regression import Observations
+from bayesid.regression import Observations, breakaway_profile, gain_sensitivity
 from bayesid.results import Estimate
 
 SPEEDS = np.array([0.12, 0.06])
@@ -81,6 +81,25 @@ def test_curvature_at_the_best_is_that_of_the_calibrated_covariance(likelihood):
     # Least squares is best there: the slope is nil but for what the search for speeds left.
     scaled = rows.T @ (rows @ likelihood.best - right) / np.sqrt(np.diag(rows.T @ rows))
     assert np.abs(scaled).max() < 0.1
+
+
+def test_uncertain_drive_gains_widen_it_by_how_the_best_moves_with_them(arm, slow):
+    """Against fits with each gain a little higher and lower, the weights of joints going their own way in these."""
+    gains, model = np.array([10.0, 8.0]), Model(arm.robot, "stribeck")
+    currents = slow.replace(effort=slow.effort / gains, effort_kind="current", effort_unit="A", effort_measured=None)
+    fit = breakaway_profile(Observations(model, (currents,), gains)).linear
+    slopes = gain_sensitivity(fit)
+    assert slopes.shape == (len(fit.beta), 2)
+    for j in range(2):
+        step = 1e-3 * gains[j] * np.eye(2)[j]
+        up, down = (SpeedLikelihood.of(Observations(model, (currents,), gains + s)) for s in (step, -step))
+        names = up.model.base.names
+        friction = [names.index(n) for n in names if n.rpartition(".")[2] in ("viscous", "coulomb", "stribeck")]
+        numeric = (up.best - down.best)[friction] / (2e-3 * gains[j])
+        order = [list(model.base.names).index(names[k]) for k in friction]
+        np.testing.assert_allclose(slopes[order, j], numeric, atol=0.02)
+    wide = SpeedLikelihood.of(Observations(model, (currents,), gains), np.diag([0.5, 0.4]) ** 2)
+    assert wide.description["drive_gains"] == "propagated"
 
 
 def test_gradient_is_that_of_the_density_far_from_the_best_too(likelihood):

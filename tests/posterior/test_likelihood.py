@@ -72,6 +72,13 @@ def test_order_zero_for_white_noise(arm, truth, simulate):
     assert likelihood_order(observations, wls(observations).beta) == 0
 
 
+def test_samples_at_standstill_do_not_speak_for_a_higher_order(arm, truth, simulate):
+    run = simulate(arm, truth, samples=3000, seed=1)
+    moving = np.tile(np.arange(3000)[:, None] < 300, (1, 2))
+    observations = Observations(arm, (run.replace(moving=moving),))
+    assert likelihood_order(observations, wls(observations).beta) == 0
+
+
 def test_a_log_that_least_squares_cannot_weigh_still_has_an_autoregressive_likelihood(arm, run, monkeypatch):
     observations = Observations(arm, (run,))
     settled = autoregressive(observations, 1)

@@ -46,6 +46,13 @@ def test_coordinates_and_parameters_are_inverse_and_reproduce_the_factor(prior, 
     assert np.isnan(prior.coordinates(-parameters[0])).any()
 
 
+def test_spreads_stated_of_wisharts_prior_are_those_of_its_draws(arm):
+    draws = LogCholesky(1.0, 1.0, 1.0).of(arm).coordinates(Wishart(12).of(arm).sample(0, 20000))[:, :10].std(axis=0)
+    assert draws[0] == pytest.approx(0.43, abs=0.01)
+    np.testing.assert_allclose(draws[1:4], 0.32, atol=0.015)
+    np.testing.assert_allclose(draws[7:10], 0.32, atol=0.015)
+
+
 def test_derivative_is_the_numerical_one(prior, arm):
     at = np.random.default_rng(1).normal(size=arm.size)
     np.testing.assert_allclose(prior.jacobian(at), numerical_jacobian(prior.parameters, at), rtol=1e-5, atol=1e-7)
