@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,10 @@ from bayesid.signals import Samples
 
 
 class Chunk(NamedTuple):
-    """Consecutive samples of one run: columns (n, b, S), effort (n, S) as torque, weight (n, S) with 0 for unused rows."""
+    """Consecutive samples of one run: columns (n, b, S), effort (n, S) as torque, weight (n, S) with 0 for unused rows.
+
+    `starts_run`: the past of its first sample is not known. A gap within a run starts another.
+    """
 
     columns: np.ndarray
     effort: np.ndarray
@@ -80,8 +84,12 @@ class Observations:
         for run in self.runs:
             effort = (run.effort if self.filtered else run.effort_measured) * self.scale(run)
             weight = run.weights * run.moving
+            starts = np.append(0, run.breaks)
             for rows, block in self.model.chunks_of(run, filtered=self.filtered, columns=self.model.base.independent):
-                yield Chunk(block, effort[rows].T, weight[rows].T, rows.start == 0)
+                inside = starts[(starts > rows.start) & (starts < rows.stop)]
+                for first, last in pairwise([rows.start, *inside, rows.stop]):
+                    columns = block[:, :, first - rows.start : last - rows.start]
+                    yield Chunk(columns, effort[first:last].T, weight[first:last].T, bool(np.any(starts == first)))
 
 
 def _check_temperature(model, run):
@@ -105,7 +113,8 @@ def _check_temperature(model, run):
 class Lagged:
     """Observations beside their own past: columns of sample t are [X y] at t - order, ..., t - 1, then X at t.
 
-    Rows whose past is not known are left out: the first ones of each run, and those within `order` of unused rows.
+    Rows whose past is not known are left out: the first ones of each run and after each gap, and those within `order` of unused
+    rows.
     """
 
     source: Observations
@@ -121,7 +130,8 @@ class Lagged:
 class Whitened:
     """Observations through one autoregressive whitening filter per joint: x[t] - sum_k a[j, k] x[t - k].
 
-    Rows that the filter cannot whiten are left out: the first ones of each run, and those within its reach of unused rows.
+    Rows that the filter cannot whiten are left out: the first ones of each run and after each gap, and those within its reach of
+    unused rows.
     """
 
     source: Observations

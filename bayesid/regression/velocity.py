@@ -135,9 +135,10 @@ class Nodal:
         return len(self.places[0]) + self.basis.knots.shape[1]
 
     def chunks(self) -> Iterator[Chunk]:
-        runs, at = iter(self.observations.runs), 0
+        runs = iter(self.observations.runs)
+        run, at = next(runs), 0
         for chunk in self.observations.chunks():
-            if chunk.starts_run:
+            if at == len(run):
                 run, at = next(runs), 0
             rows = slice(at, at + chunk.effort.shape[1])
             if run.fine is None:

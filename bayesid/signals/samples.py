@@ -114,6 +114,11 @@ class Samples:
         return float(np.median(np.diff(self.time))) if len(self) > 1 else float("nan")
 
     @property
+    def breaks(self) -> np.ndarray:
+        """Rows that follow a gap: what comes before them in the arrays is not their past."""
+        return np.flatnonzero(np.diff(self.time) > GAP * self.step) + 1
+
+    @property
     def duration(self) -> float:
         """Seconds from the first to the last sample."""
         return float(self.time[-1] - self.time[0]) if len(self) else 0.0

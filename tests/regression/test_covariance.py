@@ -11,7 +11,7 @@ import bayesid.regression.covariance as covariance_module
 from bayesid.errors import DataError
 from bayesid.regression import AR, COVARIANCES, HAC, METHODS, Bootstrap, Observations, White, wls
 from bayesid.regression.covariance import score_blocks
-from bayesid.regression.least_squares import autoregression
+from bayesid.regression.least_squares import autoregression, gls
 from bayesid.signals import Samples
 
 
@@ -165,6 +165,18 @@ def test_scores_of_several_runs_never_mix(arm):
     whole = blocks.moving_windows(7)
     np.testing.assert_allclose(whole, sum(part.moving_windows(7) for part in apart), rtol=1e-9, atol=1e-9 * whole.max())
     assert len(blocks.window_sums(7)) == sum(len(part.window_sums(7)) for part in apart)
+
+
+def test_a_gap_in_a_run_parts_it(arm):
+    run = arm.run(1, seconds=6.0)
+    before, after = run.select(slice(0, 250)), run.select(slice(300, None))
+    gappy = run.select(np.r_[0:250, 300 : len(run)])
+    apart, whole = (gls(Observations(arm.model, runs), 3) for runs in ((before, after), (gappy,)))
+    np.testing.assert_allclose(whole.beta, apart.beta, rtol=1e-9)
+    np.testing.assert_array_equal(whole.information.counts, apart.information.counts)
+    one, two = (score_blocks(fit, 10) for fit in (whole, apart))
+    np.testing.assert_array_equal(one.starts_run, two.starts_run)
+    np.testing.assert_allclose(one.sums, two.sums, rtol=1e-8, atol=1e-9)
 
 
 def test_merging_blocks_of_long_logs_changes_the_result_little(arm, monkeypatch):
