@@ -130,7 +130,7 @@ class Likelihood:
         )
 
 
-def calibrated(fit: Fit, covariance=None, gains_covariance=None) -> Likelihood:
+def calibrated(fit: Fit, covariance=None, gains_covariance=None, response=None) -> Likelihood:
     """Curvature-adjusted likelihood: normal about the fit's beta with the covariance that its residuals really give.
 
     The "open-faced" adjustment of Ribatet, Cooley, Davison 2012 and Shaby 2014 for a quadratic log-likelihood: the
@@ -140,7 +140,8 @@ def calibrated(fit: Fit, covariance=None, gains_covariance=None) -> Likelihood:
     proportional to the identity]; standard deviations stay the HAC ones, widened by dof / (dof - 2) in variance.
 
     `gains_covariance` (n, n) [(N m/A)^2] is the covariance of the drive gains that turned currents into torques: beta is
-    linear in them, and their error is added. Heavy tails: pass the fit by `robust`.
+    linear in them, and their error is added. `response` (b, b) multiplies all errors (see `bayesid.regression.load_response`).
+    Heavy tails: pass the fit by `robust`.
     """
     result = (covariance or HAC()).of(fit)
     raw, dof = np.asarray(result.covariance), float(result.dof)
@@ -157,6 +158,8 @@ def calibrated(fit: Fit, covariance=None, gains_covariance=None) -> Likelihood:
     adjusted = adjusted * np.outer(scale, scale)
     if gains_covariance is not None:
         adjusted = adjusted + _gain_error(fit, np.asarray(gains_covariance, dtype=float))
+    if response is not None:
+        adjusted = response @ adjusted @ response.T
     rows = np.linalg.cholesky(np.linalg.inv(adjusted)).T
     white = np.diag(inverse @ inverse.T)
     ratio = float(np.median(np.diag(adjusted) / white))

@@ -17,7 +17,7 @@ from bayesid.posterior.prediction import TorquePredictor, torque_predictor
 from bayesid.posterior.prior import LinearPrior, Prior, Wishart, pseudo
 from bayesid.posterior.sampling import NUTS, Draws
 from bayesid.posterior.target import Target
-from bayesid.regression import Observations, robust, settle_load, wls
+from bayesid.regression import Observations, load_response, robust, settle_load, wls
 from bayesid.results import Estimate
 from bayesid.signals import Samples
 
@@ -255,7 +255,7 @@ def infer(
     else:
         if not isinstance(likelihood, Likelihood):
             model, settled = settle_load(model, lambda model: wls(Observations(model, runs, gains)))
-            likelihood = likelihood_of(Observations(model, runs, gains), likelihood, gain_covariance)
+            likelihood = likelihood_of(Observations(model, runs, gains), likelihood, gain_covariance, bool(settled))
         target = prior.of(model).target(likelihood)
     observations = Observations(model, runs, gains)
     conflicts: tuple[Conflict, ...] = ()
@@ -269,14 +269,14 @@ def infer(
     return Posterior(target, result, predictor, conflicts, observations, meta)
 
 
-def likelihood_of(observations: Observations, name: str, gain_covariance=None) -> Likelihood:
-    """The likelihood of that name for these observations."""
+def likelihood_of(observations: Observations, name: str, gain_covariance=None, own_load: bool = False) -> Likelihood:
+    """The likelihood of that name for these observations. `own_load`: the load of friction was taken from a fit to them, which
+    widens calibrated ones and is taken as known by the others."""
     if name not in LIKELIHOODS:
         raise DataError(f"unknown likelihood '{name}': choose one of {', '.join(LIKELIHOODS)}")
-    if name == "calibrated":
-        return calibrated(wls(observations), gains_covariance=gain_covariance)
-    if name == "robust":
-        return calibrated(robust(observations), gains_covariance=gain_covariance)
+    if name in ("calibrated", "robust"):
+        fit = (wls if name == "calibrated" else robust)(observations)
+        return calibrated(fit, gains_covariance=gain_covariance, response=load_response(fit) if own_load else None)
     if gain_covariance is not None:
         raise DataError(f"the likelihood '{name}' takes drive gains as exact: use the calibrated one")
     return autoregressive(observations) if name == "autoregressive" else white(observations)

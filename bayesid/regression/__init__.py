@@ -5,7 +5,7 @@ from bayesid.regression.covariance import AR, COVARIANCES, HAC, Bootstrap, Covar
 from bayesid.regression.identify import Identification, gain_sensitivity, identify
 from bayesid.regression.information import Information, compress
 from bayesid.regression.least_squares import METHODS, Fit, gls, ols, robust, wls
-from bayesid.regression.load import settle_load
+from bayesid.regression.load import load_response, settle_load
 from bayesid.regression.observations import Lagged, Observations, Whitened
 from bayesid.regression.physical import Constraints, PhysicalFit, PhysicalProgram, min_eigenvalues, physical
 from bayesid.regression.predict import TorquePredictor, base_names, torque_predictor
@@ -43,6 +43,7 @@ __all__ = [
     "gain_sensitivity",
     "gls",
     "identify",
+    "load_response",
     "min_eigenvalues",
     "ols",
     "physical",

@@ -12,7 +12,7 @@ from bayesid.models import Model
 from bayesid.regression.checks import check_runs
 from bayesid.regression.covariance import HAC, Covariance, CovarianceResult
 from bayesid.regression.least_squares import METHODS, Fit, wls
-from bayesid.regression.load import settle_load
+from bayesid.regression.load import load_response, settle_load
 from bayesid.regression.observations import Observations
 from bayesid.regression.physical import Constraints, min_eigenvalues, physical
 from bayesid.regression.predict import base_names, torque_predictor
@@ -60,8 +60,8 @@ def identify(
     `method`: ols, wls, robust, gls, or lmi (physically consistent on top of wls). `gains` (n,) [N m/A] are needed when the
     effort is a current; `gain_covariance` (n, n) widens the result by their uncertainty. `validation` holds further runs
     to judge the result on. A model whose friction grows with load, if it has no reference yet, gets that of a weighted fit
-    (see `settle_load`); the result's model has it. Raises DataError when the data do not determine the parameters or do not
-    fit the model, when a run is given twice, and when an effort never changes.
+    (see `settle_load`), of which the covariance takes account; the result's model has it. Raises DataError when the data do
+    not determine the parameters or do not fit the model, when a run is given twice, and when an effort never changes.
     """
     if method not in (*METHODS, "lmi"):
         raise DataError(f"unknown method '{method}': choose one of {', '.join((*METHODS, 'lmi'))}")
@@ -74,8 +74,11 @@ def identify(
         check_runs(model, [run])
     fit = METHODS["wls" if method == "lmi" else method](observations)
     found = (covariance or HAC()).of(fit)
+    response = load_response(fit) if settled else np.eye(len(fit.beta))
+    if settled:
+        found = found._replace(covariance=response @ found.covariance @ response.T)
     if gain_covariance is not None:
-        slope = gain_sensitivity(fit)
+        slope = response @ gain_sensitivity(fit)
         spread = slope @ np.asarray(gain_covariance) @ slope.T
         description = {**found.description, "drive_gains": "propagated"}
         found = CovarianceResult(found.covariance + spread, found.dof, description)

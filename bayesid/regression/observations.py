@@ -130,8 +130,8 @@ class Lagged:
 class Whitened:
     """Observations through one autoregressive whitening filter per joint: x[t] - sum_k a[j, k] x[t - k].
 
-    Rows that the filter cannot whiten are left out: the first ones of each run and after each gap, and those within its reach of
-    unused rows.
+    Rows that the filter cannot whiten are left out: the first ones of each run and after each gap, and those within its reach
+    of unused rows.
     """
 
     source: Observations

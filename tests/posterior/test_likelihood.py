@@ -67,6 +67,12 @@ def test_gains_must_match(fit):
         calibrated(fit, gains_covariance=np.eye(3))
 
 
+def test_a_response_multiplies_all_errors(fit):
+    response = np.eye(len(fit.beta)) + 0.1 * np.random.default_rng(0).normal(size=(len(fit.beta),) * 2)
+    plain, moved = (np.linalg.inv(calibrated(fit, response=r).rows[0]) for r in (None, response))
+    np.testing.assert_allclose(moved @ moved.T, response @ plain @ plain.T @ response.T, rtol=1e-5, atol=1e-9)
+
+
 def test_order_zero_for_white_noise(arm, truth, simulate):
     observations = Observations(arm, (simulate(arm, truth, samples=1500, seed=5),))
     assert likelihood_order(observations, wls(observations).beta) == 0

@@ -7,7 +7,18 @@ import pytest
 
 from bayesid.errors import DataError
 from bayesid.models import Model
-from bayesid.regression import COVARIANCES, METHODS, gain_sensitivity, identify, validate, wls
+from bayesid.regression import (
+    COVARIANCES,
+    HAC,
+    METHODS,
+    Whitened,
+    gain_sensitivity,
+    identify,
+    load_response,
+    ols,
+    validate,
+    wls,
+)
 from bayesid.regression.observations import Observations
 from bayesid.regression.stuck import BREAKAWAY
 from bayesid.results import Estimate
@@ -168,6 +179,60 @@ def test_load_friction_is_found_whatever_the_reference_that_the_rounds_start_fro
     low, high = found[0].interval(0.99).T
     assert np.all((low < share) & (share < high))
     assert np.all(found[0].std < 0.2 * share)
+    response, held = load_response(result.fit), HAC().of(result.fit).covariance
+    np.testing.assert_allclose(result.estimate.covariance, response @ held @ response.T, rtol=1e-9)
+
+
+def at_reference(model, beta):
+    """The model whose load is the torque of these base parameters."""
+    base = model.base
+    rigid = base.standard(beta, model.nominal[base.dependent])[: model.rigid]
+    return dataclasses.replace(model, reference=tuple(rigid))
+
+
+def test_errors_grow_as_those_of_the_fixed_point_do(arm):
+    """Noise of 1e-6 N m added to an exact fit, and rounds until nothing changes, against the response to a load that stays."""
+    run, model = loaded(arm, arm.run(5, std=(0.0, 0.0), still=False), 0.3, arm.model.robot)
+    noise = 1e-6 * np.random.default_rng(0).normal(size=run.effort.shape).cumsum(axis=0)
+    model = at_reference(model, model.base.project(model.nominal))
+    moved = []
+    for sign in (1.0, -1.0):
+        observations = lambda m, s=sign: Observations(m, (run.replace(effort=run.effort + s * noise),))  # noqa: E731
+        for _ in range(25):
+            fit = ols(observations(model))
+            model = at_reference(model, fit.beta)
+        moved.append(fit.beta)
+    stays = ols(Observations(model, (run.replace(effort=noise),))).beta
+    numeric = 0.5 * (moved[0] - moved[1])
+    np.testing.assert_allclose(load_response(fit) @ stays, numeric, rtol=2e-3, atol=1e-3 * np.abs(numeric).max())
+    assert np.abs(stays - numeric).max() > 0.02 * np.abs(numeric).max()
+
+
+@pytest.mark.parametrize("method", ["wls", "gls", "robust"])
+def test_response_to_the_load_is_that_of_the_estimating_equations(arm, method):
+    """Their derivative by differences between the columns of neighbouring references."""
+    run, model = loaded(arm, arm.run(5, seconds=4.0), 0.3, arm.model.robot)
+    start = wls(Observations(model, (run,))).beta
+    fit = METHODS[method](Observations(at_reference(model, start), (run,)))
+
+    def stacked(beta, of="columns"):
+        source = Observations(at_reference(model, beta), (run,))
+        rows = Whitened(source, fit.observations.coefficients) if method == "gls" else source
+        return np.concatenate([getattr(chunk, of) for chunk in rows.chunks()], axis=-1)
+
+    weight = stacked(start, "weight") * fit.weights[:, None]
+    if method == "robust":
+        weight = weight * np.concatenate(list(fit.observations.unclipped()), axis=1)
+    weighted = stacked(start) * weight[:, None]
+    slopes = np.empty((len(start),) * 2)
+    for k, step in enumerate(np.diag(1e-5 * np.abs(start) + 1e-7)):
+        change = (stacked(start + step) - stacked(start - step)) / (2.0 * step[k])
+        slopes[:, k] = np.einsum("nbs,ncs,c->b", weighted, change, fit.beta)
+    normal = fit.factor.T @ fit.factor
+    scale = np.sqrt(np.diag(normal))
+    expected = np.linalg.solve((normal + slopes) / np.outer(scale, scale), normal / np.outer(scale, scale))
+    np.testing.assert_allclose(load_response(fit) * scale[:, None] / scale, expected, atol=1e-3)
+    assert np.abs(expected - np.eye(len(start))).max() > 0.02
 
 
 def test_a_reference_that_was_given_is_kept(arm):
