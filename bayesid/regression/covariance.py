@@ -163,7 +163,8 @@ class ScoreBlocks:
     """Scores X^T W e summed over blocks of `length` samples, in the coordinates where the normal matrix is the identity.
 
     `sums` (G, b), `normals` (G, b, b) each block's part of the normal matrix, `starts_run` (G,), `lag_one` (2, b) sums of
-    squares and of products one sample apart, `inverse` (b, b) the map back to beta.
+    squares and of products one sample apart, `inverse` (b, b) the map back to beta, `count` the samples in motion of the joint
+    that moves most.
     """
 
     length: int
@@ -172,7 +173,7 @@ class ScoreBlocks:
     starts_run: np.ndarray
     lag_one: np.ndarray
     inverse: np.ndarray
-    count: int
+    count: float
 
     def bandwidth(self, memory: float) -> float:
         """Automatic bandwidth in samples (Andrews 1991, eq. 6.2 and 6.4: Bartlett kernel, AR(1) plug-in).
@@ -253,7 +254,7 @@ def score_blocks(fit: Fit, length: int | None) -> ScoreBlocks:
         np.array(starts, dtype=bool),
         np.array([squares, products]),
         inverse,
-        fit.observations.count,
+        float(fit.information.counts.max()),
     )
 
 

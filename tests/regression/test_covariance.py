@@ -91,13 +91,14 @@ def test_flat_top_removes_the_bias_of_bartletts_kernel_and_is_never_smaller(fit)
     assert np.linalg.eigvalsh(found - flat).min() > -1e-9 * np.linalg.eigvalsh(whole).max()
 
 
-def test_automatic_bandwidth_is_that_of_andrews(fit, dense):
+def test_automatic_bandwidth_is_that_of_andrews(fit, dense, run):
     """Equation 6.2 with 6.4 for Bartlett's kernel, AR(1) coefficients by regression of each score on its last value."""
     normal, score, _ = dense
     turned = score @ np.linalg.inv(np.linalg.cholesky(normal).T)
     rho = np.sum(turned[1:] * turned[:-1], axis=0) / np.sum(turned**2, axis=0)
     alpha = np.mean(4 * rho**2 / ((1 - rho) ** 2 * (1 + rho) ** 2))
-    assert score_blocks(fit, None).bandwidth(100.0) == pytest.approx(1.1447 * (alpha * len(score)) ** (1 / 3), rel=1e-3)
+    moved = run.moving.sum(axis=0).max()
+    assert score_blocks(fit, None).bandwidth(100.0) == pytest.approx(1.1447 * (alpha * moved) ** (1 / 3), rel=1e-3)
 
 
 def test_more_rows_of_the_same_seconds_tell_no_more(arm):
@@ -118,6 +119,10 @@ def test_degrees_of_freedom_do_not_count_rows_at_standstill(arm):
     paused = run.replace(moving=np.repeat([True, False], len(run) // 2)[:, None] & np.ones_like(run.moving))
     moving, half = (HAC(lags=60).of(wls(Observations(arm.model, (r,)))).dof for r in (run, paused))
     assert half == pytest.approx(0.5 * moving, rel=0.01)
+    first = run.select(slice(0, len(run) // 2))
+    alone, still = (HAC().of(wls(Observations(arm.model, (r,)))) for r in (first, paused))
+    assert still.description["lags"] == alone.description["lags"]
+    np.testing.assert_allclose(still.covariance, alone.covariance, rtol=1e-6)
 
 
 def test_white_is_the_textbook_covariance(arm, run, fit):
