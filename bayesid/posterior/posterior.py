@@ -110,7 +110,7 @@ class Posterior:
         """ArviZ object: posterior, prior, posterior predictive, log likelihood, sample stats, observed data.
 
         `inertial` (link, inertial), one variable per friction parameter and `rotor_inertia` (joint), and `parameters`
-        (parameter), units as attributes. Torques of the fitted runs, thinned to at most 2000 rows: `torque` (sample, joint).
+        (parameter), units as attributes. Torques of the fitted runs, thinned to at most 2000 rows: `torque` (instant, joint).
         """
         import arviz as az
 
@@ -135,8 +135,8 @@ class Posterior:
         dims.update({name: ["joint"] for name in model.friction.parameters})
         if self.observations is not None and self.predictor is not None:
             torque, predicted, density = self._data_groups(rng)
-            coords["sample"] = np.arange(len(torque))
-            dims["torque"] = ["sample", "joint"]
+            coords["instant"] = np.arange(len(torque))
+            dims["torque"] = ["instant", "joint"]
             groups["observed_data"] = {"torque": torque}
             groups["posterior_predictive"] = {"torque": predicted}
             groups["log_likelihood"] = {"torque": density}
