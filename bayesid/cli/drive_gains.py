@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayesid.cli.options import Progress, add_common, data_part, read_samples, show_warnings, table
+from bayesid.cli.options import Progress, add_common, data_part, positive, read_samples, show_warnings, table
 
 METHODS = ("ml", "ls", "lmi", "tls")
 EXPLANATION = {
@@ -36,7 +36,7 @@ def add_arguments(parser):
     parser.add_argument("--compare", action="store_true", help="all methods side by side, with an explanation")
     parser.add_argument("--plan", action="store_true", help="expected interval widths with the planned load; no loaded log")
     parser.add_argument(
-        "--goal", type=float, default=5.0, metavar="PERCENT", help="95%% half width wanted in --plan (default 5)"
+        "--goal", type=positive, default=5.0, metavar="PERCENT", help="95%% half width wanted in --plan (default 5)"
     )
     parser.add_argument("--assume", metavar="K,...", help="gains assumed by --plan (default: from nominal inertias)")
     parser.add_argument("--prior", action="append", default=[], metavar="JOINT=K+-S", help="datasheet gain of a joint")
@@ -48,7 +48,7 @@ def add_arguments(parser):
     group.add_argument("--load-friction", action="store_true", help="a gear loss in proportion to torque, per joint")
     group = parser.add_argument_group("logs")
     group.add_argument("--rows", metavar="A:B", help="rows to use of every log, from 1, both included (also LOG@A:B)")
-    group.add_argument("--cutoff", type=float, metavar="HZ", help="low-pass cutoff (default: from the motion)")
+    group.add_argument("--cutoff", type=positive, metavar="HZ", help="low-pass cutoff (default: from the motion)")
     group.add_argument("--drop-bad-rows", action="store_true", help="read a log with corrupt rows and say what was dropped")
     add_common(parser)
 
@@ -224,8 +224,10 @@ def _plan(args, robot, loads):
     from bayesid.models import Model
     from bayesid.results import json_text
 
-    if args.goal <= 0:
-        raise DataError(f"--goal must be a positive number of percent, got {args.goal:g}")
+    unused = {"--out": args.out, "--compare": args.compare, "--prior": args.prior, "--hold": args.hold}
+    for option, given in unused.items():
+        if given:
+            raise DataError(f"{option} has no part in --plan, which estimates nothing: leave it out")
     if len(args.unloaded) > 1 or args.loaded or len(loads) > 1:
         raise DataError("--plan takes one unloaded log and one planned load")
     assumed = None if args.assume is None else _numbers(args.assume, "--assume")
@@ -292,18 +294,24 @@ def _prior(args, robot):
     mean, variance = np.full(robot.dof, np.nan), np.full(robot.dof, np.inf)
     for option, entries in (("--prior", args.prior), ("--hold", args.hold)):
         for entry in entries:
-            name, _, value = entry.partition("=")
-            value, _, spread = value.partition("+-")
+            name, _, value = entry.replace("±", "+-").partition("=")
+            value, sign, spread = value.partition("+-")
             if name not in robot.joint_names:
                 raise DataError(f"{option} {entry}: no joint '{name}'; the robot has {', '.join(robot.joint_names)}")
             try:
-                k, s = float(value), float(spread) if option == "--prior" else 0.0
+                k, s = float(value), float(spread) if sign or option == "--prior" else 0.0
             except ValueError:
                 form = "JOINT=K+-S" if option == "--prior" else "JOINT=K"
                 raise DataError(f"{option} {entry}: write it as {form}") from None
-            if option == "--prior" and not s > 0:
+            if option == "--hold" and sign:
+                raise DataError(f"--hold {entry}: a gain that is held is exact; give one with a spread as --prior {entry}")
+            if option == "--prior" and not 0 < s < np.inf:
                 raise DataError(f"{option} {entry}: the standard deviation must be positive; --hold fixes a gain")
+            if not 1e-6 < k < 1e6:
+                raise DataError(f"{option} {entry}: drive gains must be positive numbers, from 1e-6 to 1e6 N m/A")
             j = robot.joint_names.index(name)
+            if np.isfinite(mean[j]):
+                raise DataError(f"{option} {entry}: joint {name} has a gain from another --prior or --hold; give one")
             mean[j], variance[j] = k, s**2
     return Gains(mean, np.diag(variance))
 

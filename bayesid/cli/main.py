@@ -62,6 +62,9 @@ def main(argv=None) -> int:
         # As a shell reports a program that SIGPIPE ended: 1 would say that a goal was missed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        print(f"bayesid {argv[0]}: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print(f"bayesid {argv[0]}: interrupted, nothing written", file=sys.stderr)
         return 130

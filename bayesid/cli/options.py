@@ -19,11 +19,18 @@ METHODS = ("ols", "wls", "gls", "robust", "lmi")
 COVARIANCES = ("hac", "ar", "bootstrap", "white")
 
 
-def whole(text: str) -> int:
-    """An option's value: a whole number from 0 on."""
-    if not text.strip().isascii() or not text.strip().isdigit():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 on")
-    return int(text)
+def at_least(least: int):
+    """The type of an option's value: a whole number from `least` on."""
+
+    def number(text: str) -> int:
+        if not text.strip().isascii() or not text.strip().isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from {least} on")
+        return int(text)
+
+    return number
+
+
+whole = at_least(0)
 
 
 def positive(text: str) -> float:
@@ -46,6 +53,14 @@ def probability(text: str) -> float:
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a share from 0 to 1 (0.95, not 95)")
     return value
+
+
+def is_path(text: str) -> bool:
+    """Whether an option that is a path or numbers names something that exists."""
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def path_name(text: str) -> str:
@@ -96,7 +111,7 @@ def from_registry(name: str) -> str:
 
     path, at, window = name.partition("@")
     data_set, slash, file = path.partition("/")
-    if not slash or Path(path).exists() or data_set not in registry.names():
+    if not slash or is_path(path) or data_set not in registry.names():
         return name
     found = str(registry.fetch(data_set, [file])[0])
     known = registry.card(data_set).windows().get(Path(file).name)
@@ -136,7 +151,7 @@ def read_gains(text, robot):
         return None, None
     if not text.strip():
         raise DataError("--drive-gains is empty: give one gain in N m/A per joint, comma-separated, or a drive-gains result")
-    if Path(text).exists():
+    if is_path(text):
         from bayesid.results import Estimate
 
         estimate = Estimate.load(Path(text) / "estimate.json" if Path(text).is_dir() else text)
@@ -152,8 +167,8 @@ def read_gains(text, robot):
         spread = np.array([float(std) if sign else 0.0 for _, sign, std in pairs])
     except ValueError:
         raise DataError(
-            f"--drive-gains {text}: neither a file nor comma-separated numbers; give one gain in N m/A per joint, with its "
-            "standard deviation if known, such as 12+-0.5"
+            f"--drive-gains {text[:60]}: neither a file nor comma-separated numbers; give one gain in N m/A per joint, with "
+            "its standard deviation if known, such as 12+-0.5"
         ) from None
     if not (np.isfinite(spread) & (spread >= 0)).all():
         raise DataError(f"--drive-gains {text}: the standard deviation after +- must be a number from 0 on")
@@ -171,7 +186,7 @@ def gains_part(text, gains, covariance) -> dict | None:
 
     if gains is None:
         return None
-    from_result = Path(text).exists()
+    from_result = is_path(text)
     how = "result" if from_result else ("given exactly" if covariance is None else "given with standard deviations")
     out = {"source": how, "gains": np.asarray(gains).tolist()}
     if from_result:

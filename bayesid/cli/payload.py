@@ -6,6 +6,7 @@ from bayesid.cli.options import (
     Progress,
     add_common,
     add_log_options,
+    check_gains_used,
     data_part,
     gains_part,
     read_gains,
@@ -159,6 +160,7 @@ def _from_torques(args, robot, frame, progress):
         raise DataError("--schema is needed to read a robot's log: a preset (see 'bayesid datasets list') or a TOML file")
     gains, gain_covariance = read_gains(args.drive_gains, robot)
     logs, (loaded,) = read_samples([args.log], args, robot)
+    check_gains_used(gains, [loaded])
     model = Model(robot, gain_friction(args.friction))
     first = Path(args.unloaded[0])
     options = {"gains": gains, "gain_covariance": gain_covariance, "frame": frame}

@@ -7,6 +7,8 @@ from bayesid.cli.options import (
     Progress,
     add_common,
     add_log_options,
+    at_least,
+    check_gains_used,
     data_part,
     gains_part,
     positive,
@@ -14,6 +16,7 @@ from bayesid.cli.options import (
     read_samples,
     show_warnings,
     table,
+    whole,
 )
 
 LIKELIHOODS = ("calibrated", "robust", "autoregressive", "white")
@@ -53,12 +56,14 @@ def add_arguments(parser):
     )
     group = parser.add_argument_group("inference")
     group.add_argument("--method", choices=METHODS, default="nuts", help="default nuts; laplace and svi are approximations")
-    group.add_argument("--chains", type=int, default=4, metavar="N")
-    group.add_argument("--warmup", type=int, default=200, metavar="N")
-    group.add_argument("--draws", type=int, default=1000, metavar="N", help="draws per chain (default 1000)")
+    group.add_argument("--chains", type=at_least(1), default=4, metavar="N")
+    group.add_argument("--warmup", type=whole, default=200, metavar="N")
+    group.add_argument("--draws", type=at_least(1), default=1000, metavar="N", help="draws per chain (default 1000)")
     group.add_argument("--target-accept", type=float, metavar="P", help="default: what suits the prior")
     group.add_argument("--validate", action="append", default=[], metavar="LOG", help="held-out log (may be repeated)")
-    group.add_argument("--export-samples", type=int, metavar="N", help="write N robot descriptions drawn from the posterior")
+    group.add_argument(
+        "--export-samples", type=at_least(1), metavar="N", help="write N robot descriptions drawn from the posterior"
+    )
     group.add_argument("--export-format", choices=("urdf", "mjcf"), default="urdf")
     add_common(parser)
 
@@ -69,6 +74,8 @@ def run(args):
     show_warnings(args.quiet)
     if args.export_samples and not args.out:
         raise DataError("--export-samples writes files: name a folder with --out")
+    if args.chains * args.draws < 20:
+        raise DataError(f"--chains {args.chains} --draws {args.draws}: intervals need at least 20 draws")
     progress = Progress(args.quiet)
     progress.stage("reading", "read")
     from bayesid.robots import load_robot
@@ -77,10 +84,12 @@ def run(args):
     gains, gain_covariance = read_gains(args.drive_gains, robot)
     logs, runs = read_samples(args.logs, args, robot)
     _, held_out = read_samples(args.validate, args, robot)
+    check_gains_used(gains, [*runs, *held_out])
 
     from bayesid.dynamics import stribeck_law
     from bayesid.models import Model
     from bayesid.posterior import NUTS, SVI, BreakawayPrior, Laplace, LogCholesky, infer
+    from bayesid.regression.checks import check_held_out
 
     if args.breakaway_speed is not None and args.friction != "stribeck":
         raise DataError(f"--breakaway-speed belongs to friction law stribeck, not to {args.friction}")
@@ -104,6 +113,8 @@ def run(args):
     model = Model(robot, friction, rotor=not args.no_rotor)
     _ = model.base
     prior.of(model)
+    if held_out:
+        check_held_out(model, held_out, gains)
     method = {
         "nuts": lambda: NUTS(args.chains, args.warmup, args.draws, args.target_accept, seed=args.seed),
         "laplace": lambda: Laplace(args.chains * args.draws, args.seed),
@@ -137,6 +148,8 @@ def _prior(args, robot):
     from bayesid.posterior.prior import typical_inertials
     from bayesid.robots import load_robot
 
+    if args.prior_robot and args.total_mass is not None:
+        raise DataError("--total-mass is for robots without CAD, --prior-robot names the CAD: give one of them")
     about = load_robot(args.prior_robot) if args.prior_robot else None
     if args.prior == "log-cholesky":
         if args.prior_dof is not None:
@@ -172,6 +185,7 @@ def _document(args, found, data, held_out, comparison):
     import bayesid
     from bayesid.posterior import coverage
     from bayesid.regression import validate
+    from bayesid.regression.checks import held_out_warnings, poor_fit
     from bayesid.results import RESULT_SCHEMA, parameter_rows
 
     estimate = found.estimate()
@@ -179,6 +193,9 @@ def _document(args, found, data, held_out, comparison):
     problems = list(found.diagnostics.problems) if found.diagnostics else []
     contraction = found.contraction()
     rows = [{**row, "contraction": float(c)} for row, c in zip(parameter_rows(estimate), contraction)]
+    training = [validate(estimate, run) for run in found.observations.runs]
+    cautions = poor_fit(found.model.robot.joint_names, [v.nrmse for v in training])
+    cautions += held_out_warnings(found.meta["trained_on"], [run.source for run in held_out])
     base = [{**row, "kind": "base", "name": f"base.{row['name']}"} for row in parameter_rows(found.base_estimate())]
     document = {
         "bayesid": bayesid.__version__,
@@ -200,6 +217,7 @@ def _document(args, found, data, held_out, comparison):
         "physical": {"consistent": bool(np.all(smallest > 0)), "min_eigenvalue": smallest.min(axis=0)},
         "diagnostics": found.diagnostics.to_dict() if found.diagnostics else None,
         "problems": problems,
+        "warnings": cautions,
     }
     for run in held_out:
         shares = coverage(estimate, run, 0.9)
@@ -239,6 +257,8 @@ def _show(args, found, document, comparison):
     if args.json:
         print(json_text(document))
         return
+    for caution in document["warnings"]:
+        print(f"Warning: {caution}")
     if comparison is not None:
         print(table(*comparison.table()))
         print(f"friction law: {comparison.reason}\n")

@@ -63,6 +63,8 @@ def run(args):
     for samples in runs:
         check_runs(model, [samples])
     cautions = held_out_warnings(estimate.meta.get("trained_on", ()), [samples.source for samples in runs])
+    if gain_covariance is not None:
+        cautions.append("The bands leave out how uncertain the drive gains given here are.")
     found = [validate(estimate, samples) for samples in runs]
     joints = model.robot.joint_names
     document = {

@@ -8,10 +8,10 @@ import numpy as np
 
 from bayesid.errors import DataError
 from bayesid.gains.runs import GainRuns, Load
-from bayesid.gains.solving import linearised
+from bayesid.gains.solving import linearised, not_determined
 from bayesid.models import Model
 from bayesid.regression.information import compress
-from bayesid.regression.least_squares import residual_moments, wls
+from bayesid.regression.least_squares import HIGHEST_CONDITION, residual_moments, scaled_condition, wls
 from bayesid.regression.observations import Observations
 from bayesid.signals import Samples
 
@@ -78,13 +78,15 @@ def plan_gains(model: Model, run: Samples, load: Load, gains=None) -> Plan:
     runs = GainRuns(model, (run, run.replace(source={})), (None, 0), (Load(load.mass),))
     coefficients = np.zeros(runs.size)
     coefficients[: model.base.dimension] = unloaded.beta
-    friction = np.flatnonzero(np.array(model.base.kinds) == "friction")
     further = slice(model.base.dimension, runs.load_columns(0).start)
-    coefficients[further] = unloaded.beta[friction]
+    coefficients[further] = unloaded.beta[runs.friction]
     carried = Load(load.mass, load.com or (0.0, 0.0, 0.0), load.inertia or (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3)).known
     coefficients[runs.load_columns(0)] = carried
     free = np.concatenate([np.ones(run.dof, bool), ~np.isfinite(runs.known)])
     fit = linearised(runs, compress(runs), gains, coefficients, free, np.zeros((0, run.dof)), sigma, "plan")
+    condition, weakest, norms = scaled_condition(fit.factor)
+    if not condition < HIGHEST_CONDITION:
+        raise DataError(not_determined(runs, free, weakest, norms))
     inverse = np.linalg.inv(fit.factor)
     bread = inverse @ inverse.T
     middle = sum(i * w * fit.information.gram(j) for j, (w, i) in enumerate(zip(fit.weights, inflation, strict=True)))

@@ -126,7 +126,7 @@ class GainRuns:
         return sum(len(run) for run in self.runs)
 
     @cached_property
-    def _friction(self) -> np.ndarray:
+    def friction(self) -> np.ndarray:
         """Positions within base.independent of the friction parameters."""
         kinds = np.array(self.model.kinds)
         return np.flatnonzero(kinds[self.model.base.independent] == "friction")
@@ -139,7 +139,7 @@ class GainRuns:
     @property
     def size(self) -> int:
         """Number of columns p."""
-        further = (self.sets - 1) * len(self._friction) + (0 if self.torques is None else self.model.robot.dof)
+        further = (self.sets - 1) * len(self.friction) + (0 if self.torques is None else self.model.robot.dof)
         return self.model.base.dimension + further + 10 * len(self.loads)
 
     @property
@@ -151,7 +151,7 @@ class GainRuns:
     def names(self) -> tuple[str, ...]:
         """(p,) names; the friction of a further run carries its number, `elbow.viscous@2`."""
         base = self.model.base.names
-        extra = [f"{base[i]}@{s + 1}" for s in range(1, self.sets) for i in self._friction]
+        extra = [f"{base[i]}@{s + 1}" for s in range(1, self.sets) for i in self.friction]
         loads = ["payload"] if len(self.loads) == 1 else [f"payload{k + 1}" for k in range(len(self.loads))]
         if self.torques is not None:
             extra += [f"{joint}.load_friction" for joint in self.model.robot.joint_names]
@@ -160,7 +160,7 @@ class GainRuns:
     @cached_property
     def units(self) -> tuple[str, ...]:
         base = self.model.base.units
-        extra = [base[i] for _ in range(1, self.sets) for i in self._friction]
+        extra = [base[i] for _ in range(1, self.sets) for i in self.friction]
         if self.torques is not None:
             extra += ["1"] * self.model.robot.dof
         return (*base, *extra, *(list(INERTIAL_UNITS) * len(self.loads)))
@@ -185,7 +185,7 @@ class GainRuns:
 
     def chunks(self) -> Iterator[Chunk]:
         """Columns (n, p, S), current (n, S) and weights (n, S), run by run."""
-        b, friction = self.model.base.dimension, self._friction
+        b, friction = self.model.base.dimension, self.friction
         n = self.model.robot.dof
         columns = [*self.model.base.independent, *range(10 * (n - 1), 10 * n)]
         for index, (run, carried, own) in enumerate(zip(self.runs, self.carried, self.friction_of)):

@@ -96,7 +96,7 @@ def ls(runs: GainRuns, held: Gains | None = None, information: Information | Non
     factor, right = form.information.stacked(form.weights)
     condition, weakest, norms = scaled_condition(factor)
     if not condition < HIGHEST_CONDITION:
-        raise DataError(_undetermined(runs, information, form.free, weakest, norms))
+        raise DataError(not_determined(runs, form.free, weakest, norms))
     return _linear_solution(form, np.linalg.solve(factor / norms, right) / norms)
 
 
@@ -134,7 +134,7 @@ def lmi(runs: GainRuns, held: Gains | None = None, information: Information | No
     limits += [pseudo(parameters[10 * i : 10 * i + 10]) >> 0 for i in range(n)]
     if model.nonnegative.any():
         limits.append(standard[np.flatnonzero(model.nonnegative)] >= 0)
-    kept = np.flatnonzero(np.tile(model.nonnegative[base.independent][runs._friction], runs.sets - 1))
+    kept = np.flatnonzero(np.tile(model.nonnegative[base.independent][runs.friction], runs.sets - 1))
     if len(kept):
         limits.append(values[at + b + kept] >= 0)
     position = np.cumsum(form.free) - 1
@@ -269,7 +269,7 @@ def _likelihood(runs, information, known, prior, gains, coefficients, method):
         rows = rows[:, free]
         norms = np.linalg.norm(rows, axis=0)
         if np.any(norms == 0):
-            raise DataError(_undetermined(runs, information, free, norms == 0, norms))
+            raise DataError(not_determined(runs, free, norms == 0, norms))
         step = np.zeros(n + p)
         step[free] = np.linalg.lstsq(rows / norms, right, rcond=None)[0] / norms
         moved = np.abs(step[:n]).max()
@@ -279,7 +279,7 @@ def _likelihood(runs, information, known, prior, gains, coefficients, method):
             break
     condition, weakest, _ = scaled_condition(np.linalg.qr(rows, mode="r"))
     if not condition < HIGHEST_CONDITION:
-        raise DataError(_undetermined(runs, information, free, weakest, norms))
+        raise DataError(not_determined(runs, free, weakest, norms))
     # Without a load some ratios may be open; what is asked of the relative fit, the load, does not depend on them.
     if moved > 1e-3 and method != "relative":
         worst = runs.model.robot.joint_names[int(np.argmax(np.abs(step[:n])))]
@@ -453,8 +453,26 @@ def still_joints(runs: GainRuns, information: Information, held=None) -> str:
     return f"joint {', '.join(still)} does not move in these logs: its drive gain cannot be estimated; use a log that moves it"
 
 
-def _undetermined(runs, information, free, weakest, norms):
+def not_determined(runs, free, weakest, norms) -> str:
+    """What to say of a fit of the parameters that are `free` whose columns, of such norms, depend on each other."""
     names = np.array([*(f"{name}.drive_gain" for name in runs.model.robot.joint_names), *runs.names])[free]
     zero = names[norms == 0]
     worst = zero if len(zero) else names[np.argsort(-np.abs(weakest))[:4]]
+    if not _tells_load(runs, free):
+        return (
+            f"robot '{runs.model.robot.name}' turns what its last link carries about too few axes to determine "
+            f"{', '.join(worst[:6])}, whatever its motion: gains from a load need a robot that moves it in all directions"
+        )
     return f"the runs do not determine {', '.join(worst[:6])}: add a run with richer motion, or hold what is known (--hold)"
+
+
+def _tells_load(runs, free, states: int = 40) -> bool:
+    """Whether some motion of the robot could determine the unknown parameters of a load."""
+    model, n = runs.model, runs.model.robot.dof
+    q, qd, qdd = np.random.default_rng(0).uniform(-2.0, 2.0, (3, states, n))
+    rows = model.regressor(q, qd, qdd, temperature=None)[:, :, 10 * (n - 1) : 10 * n].reshape(-1, 10)
+    return all(
+        scaled_condition(np.linalg.qr(rows[:, free[n:][runs.load_columns(load)]], mode="r"))[0] < HIGHEST_CONDITION
+        for load in range(len(runs.loads))
+        if free[n:][runs.load_columns(load)].any()
+    )

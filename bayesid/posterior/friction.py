@@ -23,6 +23,7 @@ from bayesid.regression import (
     fit_speeds,
     settle_load,
 )
+from bayesid.regression.checks import check_runs
 from bayesid.regression.velocity import SPEEDS, Nodal
 from bayesid.signals import Samples
 
@@ -108,6 +109,7 @@ def compare_friction(
     """
     runs = (runs,) if isinstance(runs, Samples) else tuple(runs)
     laws = candidates() if laws is None else tuple(laws)
+    check_runs(Model(robot, "none", rotor), runs)
     if blocks < 3:
         raise DataError(f"cross-validation needs at least three blocks, got {blocks}")
     found = [_cross_validate(_fitter(law, robot, rotor, runs, gains, prior or Wishart()), runs, blocks) for law in laws]

@@ -28,6 +28,8 @@ from bayesid.robots import Robot
 _STEPS = 500
 # Damping of Gauss-Newton steps: what it starts with, and what means that no step helps.
 _DAMPING = (1e-3, 1e12)
+# Spreads that are believable, and whose exponentials are numbers.
+_SPREADS = (1e-4, 10.0)
 # Standard deviations below the nominal from which on the density is continued.
 _FAR = 5.0
 _UPPER = np.triu_indices(4)
@@ -53,8 +55,11 @@ class LogCholesky:
     def of(self, model: Model) -> LogCholeskyPrior:
         for name in ("mass", "size", "offset", "friction"):
             value = getattr(self, name)
-            if not 0 < value < np.inf:
-                raise DataError(f"the prior's spread of {name} must be a number above 0, got {value}")
+            if not _SPREADS[0] <= value <= _SPREADS[1]:
+                raise DataError(
+                    f"the prior's spread of {name} must be a number from {_SPREADS[0]:g} to {_SPREADS[1]:g}, got {value}: it "
+                    "is a part of the nominal value, 0.2 for 20 %"
+                )
         linear = (FromRobot(self.robot) if self.robot else Wishart()).of(model)
         one = [self.mass / 2.0, *(self.size,) * 3, *(np.sqrt(2.0) * self.size,) * 3, *(self.offset,) * 3]
         return LogCholeskyPrior(model, linear, np.tile(one, (model.robot.dof, 1)), self.friction)

@@ -18,6 +18,7 @@ from bayesid.posterior.prior import LinearPrior, Prior, Wishart, pseudo
 from bayesid.posterior.sampling import NUTS, Draws
 from bayesid.posterior.target import Target
 from bayesid.regression import Observations, load_response, robust, settle_load, wls
+from bayesid.regression.checks import check_runs, provenance
 from bayesid.results import Estimate
 from bayesid.signals import Samples
 
@@ -184,7 +185,7 @@ class Posterior:
         folder.mkdir(parents=True, exist_ok=True)
         paths = []
         for k, robot in enumerate(self.sample_robots(count, seed)):
-            path = folder / f"{robot.name}_{k:03d}.{suffix}"
+            path = folder / f"{robot.name.replace('/', '_')}_{k:03d}.{suffix}"
             path.write_text(write(robot), encoding="utf-8")
             paths.append(path)
         return paths
@@ -240,6 +241,7 @@ def infer(
     """
     runs = (runs,) if isinstance(runs, Samples) else tuple(runs)
     _check_finite(runs)
+    check_runs(model, runs)
     prior, settled = prior or Wishart(), {}
     if breakaway is not None:
         _check_breakaway(model, likelihood)
@@ -264,6 +266,7 @@ def infer(
     result = (method or NUTS()).run(target)
     predictor = torque_predictor(target.prior, runs, observations.gains)
     meta = {"conflicts": [str(c) for c in conflicts], "effective_samples": likelihood.effective.round(1).tolist()}
+    meta["trained_on"] = provenance(runs)
     if settled:
         meta["load_reference"] = settled
     return Posterior(target, result, predictor, conflicts, observations, meta)

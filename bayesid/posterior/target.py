@@ -13,6 +13,10 @@ from bayesid.posterior.prior import BASIS, LinearPrior, pseudo
 
 _NEWTON_STEPS = 100
 _SCALE_ROUNDS = 30
+_TOO_NARROW = (
+    "the posterior is too narrow in some direction, against others, for a computer's numbers: check the unit and size of the "
+    "effort, and how exact the prior and the drive gains are"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +92,10 @@ class Target:
             slope, hessian = self._slopes(x, lost, lost_scalar)
             slope = slope + rows.T @ (rows @ x - right)
             scale = 1.0 / np.sqrt(np.diag(hessian + normal))
-            step = -scale * np.linalg.solve((hessian + normal) * np.outer(scale, scale), scale * slope)
+            try:
+                step = -scale * np.linalg.solve((hessian + normal) * np.outer(scale, scale), scale * slope)
+            except np.linalg.LinAlgError:
+                raise SolverError(_TOO_NARROW) from None
             decrease = -slope @ step
             length, fresh = 1.0, np.inf
             while length > 1e-10:
@@ -162,5 +169,8 @@ def inverse_root(precision):
     from scipy.linalg import solve_triangular
 
     scale = 1.0 / np.sqrt(np.diag(precision))
-    factor = np.linalg.cholesky(precision * np.outer(scale, scale))
+    try:
+        factor = np.linalg.cholesky(precision * np.outer(scale, scale))
+    except np.linalg.LinAlgError:
+        raise SolverError(_TOO_NARROW) from None
     return scale[:, None] * solve_triangular(factor, np.eye(len(scale)), lower=True).T

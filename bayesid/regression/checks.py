@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesid.errors import DataError
+from bayesid.regression.observations import Observations
 
 # A model whose error is above this part of a joint's torque explains less than half of its variance.
 POOR_NRMSE = 0.7
@@ -31,6 +32,19 @@ def check_runs(model, runs) -> None:
                 )
 
 
+def check_held_out(model, runs, gains=None) -> None:
+    """Raise DataError for a run that a fit of this model cannot be judged on."""
+    Observations(model, runs, gains)
+    for run in runs:
+        check_runs(model, [run])
+
+
+def provenance(runs) -> list[dict]:
+    """What `overlap` needs to know of the runs that a fit was made to."""
+    keys = ("path", "sha256", "rows")
+    return [{key: run.source[key] for key in keys} for run in runs if all(key in run.source for key in keys)]
+
+
 def overlap(first: dict, second: dict) -> bool:
     """Whether two runs, by their provenance, hold the same rows of the same file."""
     if not first.get("sha256") or first.get("sha256") != second.get("sha256"):
@@ -48,16 +62,22 @@ def held_out_warnings(trained_on, runs) -> list[str]:
     ]
 
 
+def poor_fit(joints, nrmse) -> list[str]:
+    """A sentence on the joints whose torque the model hardly explains, from `nrmse` (runs, n) of the runs fitted; or none."""
+    values = np.sqrt(np.mean(np.square(nrmse), axis=0))
+    poor = [f"{joint} ({value:.0%})" for joint, value in zip(joints, values) if not value < POOR_NRMSE]
+    if not poor:
+        return []
+    return [
+        f"The model explains less than half of the torque of {', '.join(poor)} (its error over the torque's standard "
+        "deviation): check the order of joints, signs, units, the robot and the friction law."
+    ]
+
+
 def fit_warnings(found) -> list[str]:
     """Sentences that a reader of an `Identification` must see before the numbers; empty for a sound fit."""
-    joints, words = found.model.robot.joint_names, []
-    nrmse = np.sqrt(np.mean([v.nrmse**2 for v in found.training], axis=0))
-    poor = [f"{joint} ({value:.0%})" for joint, value in zip(joints, nrmse) if not value < POOR_NRMSE]
-    if poor:
-        words.append(
-            f"The model explains less than half of the torque of {', '.join(poor)} (its error over the torque's standard "
-            "deviation): check the order of joints, signs, units, the robot and the friction law."
-        )
+    joints = found.model.robot.joint_names
+    words = poor_fit(joints, [v.nrmse for v in found.training])
     high = found.unconstrained.interval(0.95)[:, 1]
     nonnegative = {name for name, sign in zip(found.model.names, found.model.nonnegative) if sign}
     negative = [name for name, upper in zip(found.unconstrained.names, high) if name in nonnegative and upper < 0]

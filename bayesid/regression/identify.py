@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesid.errors import DataError
 from bayesid.models import Model
-from bayesid.regression.checks import check_runs
+from bayesid.regression.checks import check_held_out, check_runs, provenance
 from bayesid.regression.covariance import HAC, Covariance, CovarianceResult
 from bayesid.regression.least_squares import METHODS, Fit, wls
 from bayesid.regression.load import load_response, settle_load
@@ -66,12 +66,12 @@ def identify(
     if method not in (*METHODS, "lmi"):
         raise DataError(f"unknown method '{method}': choose one of {', '.join((*METHODS, 'lmi'))}")
     runs = (runs,) if isinstance(runs, Samples) else tuple(runs)
-    model, settled = settle_load(model, lambda model: wls(Observations(model, runs, gains)))
-    observations = Observations(model, runs, gains)
     validation = (validation,) if isinstance(validation, Samples) else tuple(validation)
     check_runs(model, runs)
-    for run in validation:
-        check_runs(model, [run])
+    if validation:
+        check_held_out(model, validation, gains)
+    model, settled = settle_load(model, lambda model: wls(Observations(model, runs, gains)))
+    observations = Observations(model, runs, gains)
     fit = METHODS["wls" if method == "lmi" else method](observations)
     found = (covariance or HAC()).of(fit)
     response = load_response(fit) if settled else np.eye(len(fit.beta))
@@ -93,7 +93,7 @@ def identify(
         covariance_method=found.description,
         dof=found.dof,
         predictor=predictor,
-        meta={"expressions": dict(zip(base_names(model), model.base.expressions)), "trained_on": _provenance(runs)}
+        meta={"expressions": dict(zip(base_names(model), model.base.expressions)), "trained_on": provenance(runs)}
         | ({"load_reference": settled} if settled else {}),
     )
     estimate, base, active, smallest = unconstrained, unconstrained, (), None
@@ -134,11 +134,6 @@ def gain_sensitivity(fit: Fit) -> np.ndarray:
         weight * fit.information.moment(j) / gain for j, (weight, gain) in enumerate(zip(fit.weights, gains, strict=True))
     ]
     return np.linalg.solve(normal, np.array(moments).T)
-
-
-def _provenance(runs):
-    keys = ("path", "sha256", "rows")
-    return [{key: run.source[key] for key in keys} for run in runs if all(key in run.source for key in keys)]
 
 
 def _from_draws(unconstrained, parameters, draws, model, predictor):

@@ -187,6 +187,63 @@ def test_a_strange_option_is_refused(case, logs, tmp_path, monkeypatch, capsys):
     assert word in refused(["identify", *TWO_LINK, *given], capsys, tmp_path)
 
 
+POSTERIOR_OPTIONS = {
+    "no chains": (["LOG", "--chains", "0"], "--chains"),
+    "draws below zero": (["LOG", "--draws", "-3"], "--draws"),
+    "no robots to export": (["LOG", "--export-samples", "0", "--out", "out"], "--export-samples"),
+    "same log twice": (["LOG", "LOG"], "data that count twice"),
+    "same log twice for the friction": (["LOG", "LOG", "--friction", "auto"], "data that count twice"),
+    "dead held-out log": (["LOG", "--validate", "DEAD"], "was not measured"),
+    "dead effort": (["DEAD"], "was not measured"),
+    "effort of rounding errors": (["TINY"], "check the unit and size of the effort"),
+    "gains longer than a file name": (["LOG", "--drive-gains", "x" * 500], "neither a file nor"),
+    "log longer than a file name": (["x" * 500], "File name too long"),
+}
+
+
+@pytest.mark.parametrize("case", POSTERIOR_OPTIONS, ids=[name.replace(" ", "-") for name in POSTERIOR_OPTIONS])
+def test_a_strange_posterior_is_refused(case, columns, logs, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    noise = np.random.default_rng(0).normal(size=columns["torque"].shape)
+    files = {
+        "LOG": logs[0],
+        "DEAD": write(tmp_path / "dead.csv", {**columns, "torque": 0 * noise}),
+        "TINY": write(tmp_path / "tiny.csv", {**columns, "torque": 1e-12 * noise}),
+    }
+    arguments, word = POSTERIOR_OPTIONS[case]
+    given = [files.get(a, a) for a in arguments]
+    options = ["--robot", "two_link", "--schema", "bayesid", "--quiet", "--method", "laplace"]
+    assert word in refused(["posterior", *options, *given], capsys, tmp_path)
+
+
+def test_a_posterior_knows_what_it_was_fitted_to(logs, tmp_path, capsys):
+    options = ["--robot", "two_link", "--schema", "bayesid", "--quiet", "--method", "laplace", "--json"]
+    out = str(tmp_path / "out")
+    assert main(["posterior", logs[0], *options, "--validate", logs[0], "--out", out]) == 0
+    assert "says nothing about other motions" in words_of(capsys)
+    assert main(["validate", out, logs[0], "--schema", "bayesid", "--quiet", "--json"]) == 0
+    assert "says nothing about other motions" in words_of(capsys)
+
+
+def test_a_posterior_of_torques_of_other_joints_is_warned_of(columns, tmp_path, capsys):
+    log = write(tmp_path / "swapped.csv", changed("torque", lambda t: t[:, ::-1])(columns))
+    options = ["--robot", "two_link", "--schema", "bayesid", "--quiet", "--method", "laplace", "--json"]
+    assert main(["posterior", log, *options]) == 0
+    assert "order of joints" in words_of(capsys)
+
+
+@pytest.mark.parametrize("case", ["one joint", "vertical slide"])
+def test_gains_of_a_robot_that_hardly_moves_its_load_are_refused(case, tmp_path, capsys):
+    robot = tmp_path / "odd.urdf"
+    robot.write_text(ROBOTS[case][0])
+    run = without("torque")(found := recording(robot)) | {"current": found["torque"] / 5}
+    log = write(tmp_path / "free.csv", run)
+    common = ["--unloaded", log, "--payload-mass", "3", "--robot", robot, "--schema", "bayesid", "--quiet"]
+    assert "whatever its motion" in refused(["drive-gains", *common, "--plan", "--assume", "5"], capsys, tmp_path)
+    loaded = write(tmp_path / "loaded.csv", {**run, "current": run["current"] + np.sin(run["position"])})
+    assert "whatever its motion" in refused(["drive-gains", *common, "--loaded", loaded], capsys, tmp_path)
+
+
 @pytest.mark.parametrize("method", ["ols", "wls", "gls", "robust", "lmi"])
 @pytest.mark.parametrize("covariance", ["hac", "ar", "bootstrap", "white"])
 @pytest.mark.filterwarnings("ignore:the white-noise covariance")
