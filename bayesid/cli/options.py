@@ -15,6 +15,8 @@ LAWS = (
     "none, viscous, coulomb, coulomb-offset, asymmetric, sublinear, stribeck, load (grows with torque), harmonic-drive (load "
     "and sublinear), temperature (of the motor)"
 )
+# Standard deviation of a drive gain, as part of it, from which first-order propagation says nothing.
+_VAGUE = 0.5
 METHODS = ("ols", "wls", "gls", "robust", "lmi")
 COVARIANCES = ("hac", "ar", "bootstrap", "white")
 
@@ -160,6 +162,7 @@ def read_gains(text, robot):
         if missing:
             raise DataError(f"{text}: holds no {missing[0]}; give a result of 'bayesid drive-gains' for robot '{robot.name}'")
         gains = estimate.select(names)
+        _check_spread(text, robot, gains.mean, gains.std)
         return np.array(gains.mean), np.array(gains.covariance)
     try:
         pairs = [part.replace("±", "+-").partition("+-") for part in text.split(",")]
@@ -177,7 +180,18 @@ def read_gains(text, robot):
             f"--drive-gains has {len(values)} value{'s' if len(values) != 1 else ''}, robot '{robot.name}' has {robot.dof} "
             f"joint{'s' if robot.dof != 1 else ''}"
         )
+    _check_spread(f"--drive-gains {text}", robot, values, spread)
     return values, np.diag(spread**2) if spread.any() else None
+
+
+def _check_spread(where, robot, gains, spread):
+    """Refuse gains so vague that their error does not act in proportion to it any more."""
+    for joint, gain, std in zip(robot.joint_names, gains, spread):
+        if std > _VAGUE * gain > 0:
+            raise DataError(
+                f"{where}: the drive gain of joint {joint}, {gain:.4g} +- {std:.2g} N m/A, is too uncertain to turn currents "
+                "into torques: determine it first (bayesid drive-gains)"
+            )
 
 
 def gains_part(text, gains, covariance) -> dict | None:

@@ -9,6 +9,7 @@ from bayesid.cli.options import (
     check_gains_used,
     data_part,
     gains_part,
+    positive,
     read_gains,
     read_samples,
     show_warnings,
@@ -73,12 +74,14 @@ def add_arguments(parser):
     group.add_argument("--friction", default="sublinear", metavar="LAW", help="friction law (default sublinear)")
     add_log_options(parser, robot=False)
     group = parser.add_argument_group("goal and planning")
-    group.add_argument("--goal-mass", type=float, metavar="PERCENT", help="wanted half width of the mass's 95%% interval")
-    group.add_argument("--goal-com", type=float, metavar="MM", help="wanted half width of the centre of mass's 95%% intervals")
-    group.add_argument("--plan", action="store_true", help="smallest motion that meets the goal, and what to expect of it")
-    group.add_argument("--mass-guess", type=float, default=5.0, metavar="KG", help="payload assumed by --plan (default 5)")
+    group.add_argument("--goal-mass", type=positive, metavar="PERCENT", help="wanted half width of the mass's 95%% interval")
     group.add_argument(
-        "--reach", type=float, default=0.1, metavar="M", help="largest distance [m] and angle [rad] of --plan (default 0.1)"
+        "--goal-com", type=positive, metavar="MM", help="wanted half width of the centre of mass's 95%% intervals"
+    )
+    group.add_argument("--plan", action="store_true", help="smallest motion that meets the goal, and what to expect of it")
+    group.add_argument("--mass-guess", type=positive, default=5.0, metavar="KG", help="payload assumed by --plan (default 5)")
+    group.add_argument(
+        "--reach", type=positive, default=0.1, metavar="M", help="largest distance [m] and angle [rad] of --plan (default 0.1)"
     )
     group.add_argument(
         "--example", metavar="FILE", help="write the wrench log of a simulated motion with an 8.12 kg object, and stop"
@@ -167,7 +170,8 @@ def _from_torques(args, robot, frame, progress):
     if first.is_dir() or first.suffix == ".json":
         if args.difference or len(args.unloaded) > 1:
             raise DataError(f"{first}: a result stands alone as --unloaded; --difference needs an unloaded log")
-        unloaded = Estimate.load(first / "base.json" if first.is_dir() else first)
+        saved = [first / name for name in ("base.json", "estimate.json") if (first / name).is_file()]
+        unloaded = Estimate.load(saved[0] if saved else first / "estimate.json" if first.is_dir() else first)
         model = getattr(unloaded.predictor, "model", model)
         options["gains"] = _gains_of_result(first, unloaded, gains)
         progress.stage("solving", "solve")
@@ -200,8 +204,15 @@ def _gains_of_result(path, unloaded, given):
 
 
 def _consistent(args, estimate):
+    from bayesid.errors import DataError
     from bayesid.payload import consistent_estimate, payload_posterior
 
+    mass, spread = estimate.mean[0], estimate.std[0]
+    if args.consistent != "off" and mass < -3.0 * spread:
+        raise DataError(
+            f"the payload comes out with a negative mass, {mass:.3g} +- {spread:.2g} kg: check that the loaded and unloaded "
+            "logs are not exchanged, and the sign of the effort; --consistent off takes it as it is"
+        )
     if args.consistent == "posterior":
         return payload_posterior(estimate, seed=args.seed)
     return estimate if args.consistent == "off" else consistent_estimate(estimate)
@@ -305,8 +316,10 @@ def _plan(args, robot, frame):
     from bayesid.errors import DesignError
     from bayesid.results import RESULT_SCHEMA, json_text, parameter_rows
 
-    if args.mass_guess <= 0 or args.reach <= 0:
-        raise DesignError("--mass-guess and --reach must be positive")
+    if args.out:
+        raise DesignError("--out has no part in --plan, which prints what it finds: leave it out, or use --json")
+    if robot.dof != 6:
+        raise DesignError(f"--plan starts at the elbow-up pose of a six-joint arm; robot '{robot.name}' has {robot.dof} joints")
     force, moment = _numbers(args.bias, 2, "--bias")
     noise = _noise(args.noise) or payload.SensorNoise(0.5e-3, 0.1, 5e-3)
     size = 0.1
@@ -384,14 +397,10 @@ def _parameter_table(estimate):
 
 
 def _goal(args):
-    from bayesid.errors import DataError
     from bayesid.payload import StopRule
 
     if args.goal_mass is None and args.goal_com is None:
         return None
-    for name, value in (("--goal-mass", args.goal_mass), ("--goal-com", args.goal_com)):
-        if value is not None and value <= 0:
-            raise DataError(f"{name} must be positive, got {value}")
     return StopRule(
         float("inf") if args.goal_mass is None else args.goal_mass / 100,
         float("inf") if args.goal_com is None else args.goal_com / 1000,

@@ -196,6 +196,12 @@ def _document(args, found, data, held_out, comparison):
     training = [validate(estimate, run) for run in found.observations.runs]
     cautions = poor_fit(found.model.robot.joint_names, [v.nrmse for v in training])
     cautions += held_out_warnings(found.meta["trained_on"], [run.source for run in held_out])
+    strained = found.target.prior.strained(estimate.mean) if args.prior == "log-cholesky" else []
+    if strained:
+        cautions.append(
+            f"The prior contradicts the data on {', '.join(strained)} and pulls what depends on them: state rotor inertia, "
+            "friction and the torque limits in the robot file, or use --prior wishart."
+        )
     base = [{**row, "kind": "base", "name": f"base.{row['name']}"} for row in parameter_rows(found.base_estimate())]
     document = {
         "bayesid": bayesid.__version__,

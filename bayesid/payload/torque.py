@@ -24,6 +24,7 @@ from bayesid.errors import DataError
 from bayesid.inertia import transform
 from bayesid.models import Model
 from bayesid.payload.parameters import NAMES, payload_estimate
+from bayesid.regression.checks import check_runs, overlap
 from bayesid.regression.covariance import ScoreBlocks, flat_top
 from bayesid.results import Estimate
 from bayesid.robots import Robot
@@ -35,6 +36,10 @@ MEMORY = 1.5
 # A step longer than so many median ones is a gap, over which the integrals are not known.
 _GAP = 5.0
 _CHUNK = 512
+_COMMON_GAINS = (
+    "the uncertainty of drive gains acts on the robot's model and on the payload alike: give the unloaded logs instead of a "
+    "result"
+)
 _PASSES = 4
 
 
@@ -77,6 +82,7 @@ def payload_from_torques(
     determine the payload.
     """
     gains, gain_covariance = _gains(model, gains, gain_covariance)
+    _check_apart(model, unloaded, loaded)
     link = _last_link(model.robot, frame)
     spread = payload_columns(model.robot, frame)
     base, friction = _base_split(model)
@@ -98,10 +104,7 @@ def payload_from_torques(
     description = {"method": "hac", "lags": lags, "window_s": window}
     if gain_covariance is not None:
         if isinstance(unloaded, Estimate):
-            raise DataError(
-                "the uncertainty of drive gains acts on the robot's model and on the payload alike: give the unloaded logs "
-                "instead of a result"
-            )
+            raise DataError(_COMMON_GAINS)
         slope = fit.sensitivity([_currents(rows) for rows in (*runs, loaded_rows)])
         covariance = covariance + slope @ gain_covariance @ slope.T
         description["drive_gains"] = "propagated"
@@ -126,6 +129,7 @@ def payload_from_difference(
     parameters account for the rest. Friction may change with load. Otherwise as `payload_from_torques`.
     """
     gains, gain_covariance = _gains(model, gains, gain_covariance)
+    _check_apart(model, unloaded, loaded)
     first, second = aligned(unloaded, loaded, tolerance)
     edges = np.arange(0, len(first), max(1, round(window / first.step)))
     rows = [_rows_between(model, run, edges) for run in (first, second)]
@@ -364,6 +368,20 @@ def _torques(rows: LoadRows, gains, model):
 def _currents(rows: LoadRows):
     """What gains multiply: torques do not depend on them."""
     return rows.effort * (rows.kind == "current")
+
+
+def _check_apart(model, unloaded, loaded):
+    """Refuse a loaded run that is an unloaded one too, and a model that is loose by gains which the payload shares."""
+    if not isinstance(unloaded, Estimate):
+        check_runs(model, [*_runs(unloaded), loaded])
+        return
+    check_runs(model, [loaded])
+    if unloaded.covariance_method.get("drive_gains") == "propagated":
+        raise DataError(_COMMON_GAINS)
+    if any(overlap(loaded.source, run) for run in unloaded.meta.get("trained_on", ())):
+        raise DataError(
+            f"{loaded.source['path']}: the unloaded robot was identified from this log: give one recorded with a load"
+        )
 
 
 def _runs(unloaded):

@@ -30,6 +30,8 @@ _STEPS = 500
 _DAMPING = (1e-3, 1e12)
 # Spreads that are believable, and whose exponentials are numbers.
 _SPREADS = (1e-4, 10.0)
+# Standard deviations from its median at which a parameter contradicts its prior.
+_STRAINED = 4.0
 # Standard deviations below the nominal from which on the density is continued.
 _FAR = 5.0
 _UPPER = np.triu_indices(4)
@@ -106,6 +108,11 @@ class LogCholeskyPrior:
     def sample(self, key, draws: int) -> np.ndarray:
         """(draws, P) parameters from the prior; `key` is a seed or a Generator."""
         return self.parameters(np.random.default_rng(key).normal(size=(draws, self.model.size)))
+
+    def strained(self, parameters) -> list[str]:
+        """Names of rotor inertias and friction parameters (P,) that no such prior expects."""
+        far = np.abs(self.coordinates(parameters)) > _STRAINED
+        return [self.model.names[i] for i in np.arange(len(far))[self.linear.positive] if far[i]]
 
     def divergence(self, parameters) -> np.ndarray:
         """(..., n) entropic divergence of each link from its nominal, for parameters (..., P)."""

@@ -298,7 +298,8 @@ def _about(model, inertials, dof, shape):
         bad = robot.link_names[int(np.argmin(smallest))]
         raise DataError(
             f"the prior's inertial parameters of link '{bad}' are those of no rigid body (smallest eigenvalue of its "
-            f"pseudo-inertia {smallest.min():.3g}): project the robot first, or use a class prior"
+            f"pseudo-inertia {smallest.min():.3g}): project the robot first (bayesid robots show NAME --project FILE), "
+            "or use a class prior (--total-mass)"
         )
     limit = robot.limit("torque")
     limit = np.where(np.isfinite(limit), limit, _DEFAULT_TORQUE)

@@ -232,6 +232,61 @@ def test_a_posterior_of_torques_of_other_joints_is_warned_of(columns, tmp_path, 
     assert "order of joints" in words_of(capsys)
 
 
+def test_a_prior_of_scales_that_the_data_contradict_is_warned_of(tmp_path, capsys):
+    robot = tmp_path / "small.urdf"
+    robot.write_text(ROBOTS["one joint"][0].replace('effort="90"', 'effort="90000"'))
+    log = write(tmp_path / "log.csv", recording(robot))
+    options = [
+        "--robot",
+        str(robot),
+        "--schema",
+        "bayesid",
+        "--quiet",
+        "--json",
+        "--method",
+        "laplace",
+        "--friction",
+        "coulomb",
+    ]
+    assert main(["posterior", log, *options, "--prior", "log-cholesky"]) == 0
+    assert "contradicts the data on j.rotor_inertia" in words_of(capsys)
+
+
+PAYLOADS = {
+    "exchanged logs": (["FREE", "--unloaded", "HEAVY"], "negative mass"),
+    "the same log": (["HEAVY", "--unloaded", "HEAVY"], "data that count twice"),
+    "gains for torques": (["HEAVY", "--unloaded", "FREE", "--drive-gains", "5,5,5,5,5,5"], "would not be used"),
+    "vague gains": (["HEAVY", "--unloaded", "FREE", "--drive-gains", "5+-9,5,5,5,5,5"], "too uncertain"),
+    "plan of no mass": (["--plan", "--mass-guess", "nan"], "--mass-guess"),
+    "plan into a folder": (["--plan", "--out", "out"], "--out has no part"),
+    "plan of another arm": (["--plan", "--robot", "two_link"], "has 2 joints"),
+}
+
+
+@pytest.fixture(scope="module")
+def lifts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lifts")
+    model = Model(load_robot("ur3e"), "coulomb")
+    held = model.nominal.copy()
+    held[50:54] += [3.0, 0.1, 0.2, 0.3]
+    held[54:60] += 0.05 * np.array([1, 0, 0, 1, 0, 1])
+    out = {}
+    for name, values in (("FREE", model.nominal), ("HEAVY", held)):
+        time, q, qd, qdd = motion(6, len(name))
+        out[name] = write(
+            folder / f"{name}.csv", {"time": time, "position": q, "velocity": qd, "torque": model.torque(values, q, qd, qdd)}
+        )
+    return out
+
+
+@pytest.mark.parametrize("case", PAYLOADS, ids=[name.replace(" ", "-") for name in PAYLOADS])
+def test_a_strange_payload_is_refused(case, lifts, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    arguments, word = PAYLOADS[case]
+    given = [lifts.get(a, a) for a in arguments]
+    assert word in refused(["payload", "--robot", "ur3e", "--schema", "bayesid", "--quiet", *given], capsys, tmp_path)
+
+
 @pytest.mark.parametrize("case", ["one joint", "vertical slide"])
 def test_gains_of_a_robot_that_hardly_moves_its_load_are_refused(case, tmp_path, capsys):
     robot = tmp_path / "odd.urdf"

@@ -107,6 +107,19 @@ def test_a_result_stands_in_for_the_unloaded_run(world):
         payload_from_torques(Model(model.robot, "viscous"), known, loaded)
 
 
+def test_a_log_is_not_its_own_reference(world):
+    model, _, unloaded, _, loaded, values = world
+    marked = unloaded.replace(source={"path": "a.csv", "sha256": "a", "rows": (1, 2500)})
+    for runs in ((marked, marked), ([marked, marked], loaded)):
+        with pytest.raises(DataError, match="count twice"):
+            payload_from_torques(model, *runs)
+    fields = model.names, model.units, model.kinds, values, 1e-6 * np.eye(model.size), "truth"
+    with pytest.raises(DataError, match="was identified from this log"):
+        payload_from_torques(model, Estimate(*fields, meta={"trained_on": [marked.source]}), marked)
+    with pytest.raises(DataError, match="give the unloaded logs instead"):
+        payload_from_torques(model, Estimate(*fields, covariance_method={"drive_gains": "propagated"}), loaded)
+
+
 def test_uncertain_gains_widen_the_interval_as_they_scale_the_mass(world):
     model, _, unloaded, _, loaded, _ = world
     runs = [noisy(run, 9).replace(effort_kind="current", effort_unit="A") for run in (unloaded, loaded)]

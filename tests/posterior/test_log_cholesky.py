@@ -53,6 +53,14 @@ def test_spreads_stated_of_wisharts_prior_are_those_of_its_draws(arm):
     np.testing.assert_allclose(draws[7:10], 0.32, atol=0.015)
 
 
+def test_friction_that_no_such_prior_expects_is_named(prior, arm):
+    parameters = prior.start.copy()
+    assert prior.strained(parameters) == []
+    at = arm.names.index("joint2.viscous")
+    parameters[at] *= np.exp(4.1 * prior.friction)
+    assert prior.strained(parameters) == ["joint2.viscous"]
+
+
 def test_derivative_is_the_numerical_one(prior, arm):
     at = np.random.default_rng(1).normal(size=arm.size)
     np.testing.assert_allclose(prior.jacobian(at), numerical_jacobian(prior.parameters, at), rtol=1e-5, atol=1e-7)
