@@ -311,11 +311,10 @@ def _torque(args, model, limit):
 
 
 def _loaded(path):
-    from pathlib import Path
 
     from bayesid.results import Estimate
 
-    return Estimate.load(Path(path) / "estimate.json" if Path(path).is_dir() else path)
+    return Estimate.load(path)
 
 
 def _estimate(path, model):

@@ -156,7 +156,7 @@ def read_gains(text, robot):
     if is_path(text):
         from bayesid.results import Estimate
 
-        estimate = Estimate.load(Path(text) / "estimate.json" if Path(text).is_dir() else text)
+        estimate = Estimate.load(text)
         names = [f"{joint}.drive_gain" for joint in robot.joint_names]
         missing = [name for name in names if name not in estimate.names]
         if missing:

@@ -78,9 +78,12 @@ def run(args):
         raise DataError(f"--chains {args.chains} --draws {args.draws}: intervals need at least 20 draws")
     progress = Progress(args.quiet)
     progress.stage("reading", "read")
+    from bayesid.dynamics import friction_law
     from bayesid.robots import load_robot
 
     robot = load_robot(args.robot)
+    if args.friction != "auto":
+        friction_law(args.friction)
     gains, gain_covariance = read_gains(args.drive_gains, robot)
     logs, runs = read_samples(args.logs, args, robot)
     _, held_out = read_samples(args.validate, args, robot)

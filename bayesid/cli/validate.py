@@ -43,7 +43,7 @@ def run(args):
     progress = Progress(args.quiet)
     progress.stage("reading", "read")
     path = Path(args.result)
-    estimate = Estimate.load(path / "estimate.json" if path.is_dir() else path)
+    estimate = Estimate.load(path)
     model = getattr(estimate.predictor, "model", None)
     if model is None:
         raise ResultError(f"{args.result}: this estimate predicts no torque, so there is nothing to validate")

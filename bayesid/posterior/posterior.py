@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from bayesid.signals import Samples
 
 LIKELIHOODS = ("calibrated", "robust", "autoregressive", "white")
 _LOG_LIKELIHOOD_DRAWS = 500
+_MOST_INSTANTS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +113,8 @@ class Posterior:
         """ArviZ object: posterior, prior, posterior predictive, log likelihood, sample stats, observed data.
 
         `inertial` (link, inertial), one variable per friction parameter and `rotor_inertia` (joint), and `parameters`
-        (parameter), units as attributes. Torques of the fitted runs, thinned to at most 2000 rows: `torque` (instant, joint).
+        (parameter), units as attributes. `torque` (instant, joint) of the fitted runs is thinned to at most 2000 instants at
+        which all joints move; where there are none, all instants stand in and there is no log likelihood.
         """
         import arviz as az
 
@@ -140,7 +143,8 @@ class Posterior:
             dims["torque"] = ["instant", "joint"]
             groups["observed_data"] = {"torque": torque}
             groups["posterior_predictive"] = {"torque": predicted}
-            groups["log_likelihood"] = {"torque": density}
+            if density is not None:
+                groups["log_likelihood"] = {"torque": density}
         if int(az.__version__.split(".")[0]) >= 1:
             data = az.from_dict(groups, coords=coords, dims=dims)
         else:
@@ -191,14 +195,15 @@ class Posterior:
         return paths
 
     def _data_groups(self, rng):
-        blocks = []
-        total = sum(len(run) for run in self.observations.runs)
-        every = max(1, total // 2000)
-        for run in self.observations.runs:
-            part = run.select(slice(None, None, every))
-            blocks.append((self.predictor.measured(part), part))
+        runs = self.observations.runs
+        used = [np.flatnonzero(run.moving.all(axis=1)) for run in runs]
+        moving = sum(map(len, used)) > 0
+        if not moving:
+            used = [np.arange(len(run)) for run in runs]
+        every = math.ceil(sum(map(len, used)) / _MOST_INSTANTS)
+        parts = [run.select(rows[::every]) for run, rows in zip(runs, used) if len(rows)]
+        blocks = [(self.predictor.measured(part), part) for part in parts]
         torque = np.concatenate([measured for measured, _ in blocks])
-        still = np.concatenate([~part.moving for _, part in blocks])
         chains = len(self.draws)
         per_chain = min(self.draws.shape[1], max(1, _LOG_LIKELIHOOD_DRAWS // (4 * chains)))
         rows = np.linspace(0, self.draws.shape[1] - 1, per_chain).astype(int)
@@ -212,10 +217,9 @@ class Posterior:
         noise = self.predictor.quantiles
         std = noise.std(axis=1)
         density = -0.5 * ((torque - mean) / std) ** 2 - np.log(std * np.sqrt(2.0 * np.pi))
-        density = np.where(still, 0.0, density)
         drawn = np.stack([rng.choice(row, size=mean.shape[:2]) for row in noise], axis=-1)
         shape = (chains, per_chain, *torque.shape)
-        return torque, (mean + drawn).reshape(shape), density.reshape(shape)
+        return torque, (mean + drawn).reshape(shape), density.reshape(shape) if moving else None
 
 
 def infer(

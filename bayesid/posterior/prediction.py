@@ -66,7 +66,7 @@ class TorquePredictor:
             lower[:, j], upper[:, j] = mean[:, j] + low, mean[:, j] + high
         size = model.dry_friction(dict(zip(estimate.names, estimate.mean)), samples.q, samples.qd, samples.qdd)
         prediction = Prediction(mean, std, lower, upper, level)
-        return self.stuck.replace(prediction, samples, free, size, noise, spread)
+        return self.stuck.replace(prediction, samples, free, size, noise, spread, model.friction.sharp)
 
     def _noise(self):
         """(n, draws) noise of another session, evenly spread, in random order."""

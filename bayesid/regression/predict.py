@@ -59,7 +59,7 @@ class TorquePredictor:
         prediction = Prediction(mean, std, mean - half, mean + half, level)
         size = model.dry_friction(dict(zip(estimate.names, estimate.mean)), samples.q, samples.qd, samples.qdd)
         noise = self.noise[:, None] * normal_nodes()
-        return self.stuck.replace(prediction, samples, free, size, noise, np.sqrt(variance))
+        return self.stuck.replace(prediction, samples, free, size, noise, np.sqrt(variance), model.friction.sharp)
 
     def measured(self, samples: Samples) -> np.ndarray:
         """(N, n) the unfiltered measured torque that a prediction is compared with [N m]."""

@@ -59,16 +59,21 @@ class StuckFriction:
         out = [friction * prior + _spread(noise, count - learned), friction * _spread(self.shares[k], learned)]
         return rng.permutation(np.concatenate(out))
 
-    def replace(self, prediction: Prediction, samples, free, size, noise, spread) -> Prediction:
+    def replace(self, prediction: Prediction, samples, free, size, noise, spread, forgetful: bool = False) -> Prediction:
         """`prediction` with the band of this friction where joints of `samples` do not slide.
 
-        `free` (N, n) is the torque without dry friction, `size` (N, n) that of sliding joints [N m], of which each joint's mean
-        is taken; `noise` (n, K) quantiles of the noise of one measurement; `spread` (N, n) standard deviation of the torque as
-        far as parameters go.
+        A `forgetful` law is a function of velocity, zero at standstill: the mean is then that of the last slip, too, as far as
+        it is known. `free` (N, n) is the torque without dry friction, `size` (N, n) that of sliding joints [N m], of which each
+        joint's mean is taken; `noise` (n, K) quantiles of the noise of one measurement; `spread` (N, n) standard deviation of
+        the torque as far as parameters go.
         """
         states = slip_states(samples)
         signs = slip_signs(samples, states)
         std, lower, upper = (values.copy() for values in (prediction.std, prediction.lower, prediction.upper))
+        mean = prediction.mean
+        if forgetful:
+            last = free + size * known_direction(samples).direction_measured
+            mean = np.where(states == SlipState.SLIDING, mean, last)
         for j in range(samples.dof):
             for state in _STATES:
                 rows = np.flatnonzero(states[:, j] == state)
@@ -79,7 +84,7 @@ class StuckFriction:
                 forward = signs[rows, j] > 0
                 lower[rows, j] = free[rows, j] + np.where(forward, low, -high)
                 upper[rows, j] = free[rows, j] + np.where(forward, high, -low)
-        return Prediction(prediction.mean, std, lower, upper, prediction.level)
+        return Prediction(mean, std, lower, upper, prediction.level)
 
     def to_dict(self) -> dict:
         return {"stands": np.asarray(self.stands).tolist(), "shares": np.asarray(self.shares).tolist()}

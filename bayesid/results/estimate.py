@@ -225,7 +225,10 @@ class Estimate:
 
     @classmethod
     def load(cls, path) -> Estimate:
-        """Read what `save` wrote. Raises ResultError naming the file."""
+        """Read what `save` wrote, from its file or the result folder that holds it as estimate.json. Raises ResultError naming
+        the file."""
+        if Path(path).is_dir():
+            path = Path(path) / "estimate.json"
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:

@@ -128,3 +128,11 @@ def test_poor_excitation_is_saved_by_the_prior(arm, simulate):
         error = [np.sqrt(np.mean((columns @ (b - true)) ** 2)) for b in (ols(observations).beta, center)]
         ratios.append(error[0] / error[1])
     assert np.median(ratios) > 3.0
+
+
+def test_arviz_compares_models_by_instants_at_which_all_joints_move(arm, run):
+    still = run.replace(moving=run.moving & (np.arange(len(run)) > 200)[:, None])
+    data = infer(arm, still, method=Laplace(200)).to_arviz()
+    density = np.asarray(data["log_likelihood"]["torque"])
+    assert np.all(density.std(axis=(0, 1)) > 0)
+    assert density.shape[2] == len(data["observed_data"]["torque"]) == still.moving.all(axis=1).sum()

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from bayesid.dynamics import stribeck_law
+from bayesid.models import Model
 from bayesid.regression import Observations, torque_predictor
 from bayesid.regression.stuck import BREAKAWAY, UNSEEN, StuckFriction, band
-from bayesid.results import Prediction
+from bayesid.results import Estimate, Prediction
 from bayesid.signals import Samples, SlipState, slip_states
 
 COULOMB = np.array([2.0, 1.0])
@@ -93,3 +95,19 @@ def test_band_is_that_of_a_sum_of_random_numbers():
         drawn = rng.uniform(0.0, 2.0, 400000) + value * rng.normal(size=400000)
         np.testing.assert_allclose([low[k], high[k]], np.quantile(drawn, [0.1, 0.9]), atol=0.02 + 0.02 * value)
         assert std[k] == pytest.approx(drawn.std(), rel=0.01)
+
+
+def test_a_law_that_is_zero_at_standstill_still_remembers_the_last_slip(arm):
+    """With stands that keep nine tenths of the Coulomb torque, the mean of Stribeck friction is that of the slip before."""
+    _, run = stop_and_go(arm, 3, lambda rng, shape: np.full(shape, 0.9), noise=0.0)
+    model = Model(arm.model.robot, stribeck_law(0.05))
+    parameters = np.append(arm.parameters[: model.rigid], [2.0, 2.0, 0.0, 1.0, 1.0, 0.0])
+    beta = model.base.project(parameters)
+    predictor = torque_predictor(Observations(model, (run,)), beta)
+    estimate = Estimate(model.names, model.units, model.kinds, parameters, np.zeros((model.size,) * 2), "test")
+    found = predictor.predict(estimate, run, 0.9)
+    held = slip_states(run) == SlipState.HELD
+    free = model.torque(parameters, run.q, 0.0 * run.qd, run.qdd)
+    last = free + run.direction_measured * [2.0, 1.0]
+    assert held.any(axis=0).all()
+    np.testing.assert_allclose(found.mean[held], last[held], atol=1e-9)

@@ -101,6 +101,13 @@ def test_broken_files_are_refused_by_name(tmp_path, text, words):
     assert str(path) in str(error.value)
     with pytest.raises(ResultError, match="cannot be read"):
         Estimate.load(tmp_path / "none.json")
+    with pytest.raises(ResultError, match="cannot be read"):
+        Estimate.load(tmp_path)
+
+
+def test_a_result_folder_is_read_by_its_name(tmp_path):
+    _estimate().save(tmp_path / "estimate.json")
+    assert Estimate.load(tmp_path).names == _estimate().names
 
 
 def test_a_file_cannot_name_code_outside_the_package():
