@@ -82,7 +82,7 @@ def run(args):
                 raise
             found[method] = str(error)
     progress.stage("gear losses", "solve")
-    return _finish(args, robot, found, _constants(found[args.method], prior), data_part(logs, samples), progress)
+    return _finish(args, robot, found, _constants(found[args.method], prior), data_part(logs, samples), progress, prior)
 
 
 def _estimate(args, robot, samples, carried, loads, prior, method):
@@ -112,13 +112,15 @@ def _constants(found, prior):
         return str(error)
 
 
-def _finish(args, robot, found, constants, data, progress):
+def _finish(args, robot, found, constants, data, progress, prior):
     import numpy as np
 
     import bayesid
+    from bayesid.gains import contradicted
     from bayesid.results import RESULT_SCHEMA, json_text, parameter_rows, write_folder
 
     runs, estimate = found[args.method]
+    cautions = [] if prior is None else contradicted(estimate, prior)
     n = robot.dof
     noise = np.asarray(estimate.meta["current_noise"])
     document = {
@@ -135,6 +137,7 @@ def _finish(args, robot, found, constants, data, progress):
         "fit": {"rms": noise, "unit": "A"},
         "undetermined": estimate.meta["undetermined"],
         "active_constraints": estimate.meta["active"],
+        "warnings": cautions,
     }
     if isinstance(constants, str):
         document["motor_constants"] = {"refused": constants}
@@ -175,6 +178,8 @@ def _finish(args, robot, found, constants, data, progress):
         print(f"motor constants: not told: {constants}")
     else:
         print(MOTOR)
+    for caution in cautions:
+        print(f"Warning: {caution}")
     for name in found if args.compare else ():
         print(f"{name}: {EXPLANATION[name]}")
     for name, entry in found.items():

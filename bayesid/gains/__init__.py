@@ -1,6 +1,6 @@
 """Drive gains: from motor current to joint torque, from runs without and with a weighed load."""
 
-from bayesid.gains.estimate import estimate_gains
+from bayesid.gains.estimate import contradicted, estimate_gains
 from bayesid.gains.gains import Gains, read_gains
 from bayesid.gains.losses import motor_constants
 from bayesid.gains.planning import Plan, plan_gains
@@ -15,6 +15,7 @@ __all__ = [
     "Load",
     "Plan",
     "SensorGain",
+    "contradicted",
     "estimate_gains",
     "gain_friction",
     "motor_constants",

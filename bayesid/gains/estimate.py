@@ -112,6 +112,21 @@ def undetermined(fit: GainFit, estimate: Estimate) -> dict[str, str]:
     return out
 
 
+def contradicted(estimate: Estimate, prior: Gains) -> list[str]:
+    """One sentence for each gain that the data pull further from its prior than either's uncertainty explains.
+
+    Weights take residuals as independent, so that a true prior gives way to correlated noise by up to the estimate's own
+    standard deviation.
+    """
+    std = np.sqrt(np.diag(prior.covariance))
+    return [
+        f"{name.removesuffix('.drive_gain')}: the data contradict the given {known:.4g} +- {s:.2g} N m/A, which pulls all "
+        "other gains: leave it out and compare"
+        for name, found, own, known, s in zip(estimate.names, estimate.mean, estimate.std, prior.mean, std)
+        if 0 < s < np.inf and abs(found - known) > 3.0 * np.hypot(s, own)
+    ]
+
+
 def check_loads(runs: GainRuns, information: Information, covariance: Covariance) -> None:
     """Raise DataError when a load of known mass acts negatively (runs swapped) or not measurably."""
     start = relative(runs, information)

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from bayesid.errors import DataError
-from bayesid.gains import METHODS, GainRuns, Gains, Load, estimate_gains, gain_friction, motor_constants, with_load_friction
+from bayesid.gains import (
+    METHODS,
+    GainRuns,
+    Gains,
+    Load,
+    contradicted,
+    estimate_gains,
+    gain_friction,
+    motor_constants,
+    with_load_friction,
+)
 from bayesid.gains.solving import attenuation, ls, ml, relative
 from bayesid.regression import AR, HAC, Observations, compress, gain_sensitivity, wls
 from tests.gains.conftest import GAINS, MASS, NOISE, PAYLOAD
@@ -214,3 +224,12 @@ def test_noise_of_the_current_is_estimated(world):
 def test_laws_that_depend_on_more_than_velocity_are_refused(name):
     with pytest.raises(DataError, match=f"'{name}' is not for drive gains"):
         gain_friction(name)
+
+
+def test_a_prior_that_the_data_contradict_is_named_and_a_true_one_is_not(world):
+    runs = world.gain_runs()
+    wrong = GAINS * np.array([1.0, 1.0, 0.3, 1.0, 1.0, 1.0])
+    for mean, joints in ((GAINS, []), (wrong, ["elbow_joint"])):
+        prior = Gains(mean, np.diag(np.where(np.arange(6) == 2, 0.05**2, np.inf)))
+        words = contradicted(estimate_gains(runs, prior=prior, covariance=AR()), prior)
+        assert [text.split(":")[0] for text in words] == joints
