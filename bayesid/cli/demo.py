@@ -13,6 +13,8 @@ def add_arguments(parser):
 
 
 def run(args):
+    import dataclasses
+
     import numpy as np
 
     from bayesid.cli.identify import finish
@@ -36,6 +38,14 @@ def run(args):
     truth = known.model.base.project(known.truth)
     low, high = found.unconstrained.interval(0.95).T
     inside = (low <= truth) & (truth <= high)
+    known_values = dict(zip(known.model.names, known.truth.tolist())) | dict(zip(found.base.names, truth.tolist()))
+    found = dataclasses.replace(
+        found,
+        **{
+            part: dataclasses.replace(estimate, meta={**estimate.meta, "truth": {n: known_values[n] for n in estimate.names}})
+            for part, estimate in (("estimate", found.estimate), ("base", found.base))
+        },
+    )
     extra = {
         "command": "demo",
         "truth": dict(zip(found.unconstrained.names, truth.tolist())),

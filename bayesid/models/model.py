@@ -106,6 +106,24 @@ class Model:
         parts.append(np.stack(friction, axis=1).ravel() if friction else np.zeros(0))
         return np.concatenate(parts)
 
+    def stated(self, names) -> np.ndarray:
+        """(k,) the robot description's own values of these standard or base parameters, NaN where it does not state them.
+
+        A rotor inertia or friction parameter of 0 and a link without mass count as not stated, as does each combination with
+        one of them.
+        """
+        known = self.nominal != 0
+        known[: 10 * self.robot.dof] = np.repeat(self.robot.inertials[:, 0] > 0, 10)
+        values = dict(zip(self.names, np.where(known, self.nominal, np.nan)))
+        if set(names) <= set(values):
+            return np.array([values[name] for name in names])
+        base = self.base
+        missing = (base.matrix[:, ~known] != 0).any(axis=1)
+        projected = np.where(missing, np.nan, base.project(self.nominal))
+        for name, kind, value in zip(base.names, base.kinds, projected):
+            values[f"base.{name}" if kind == "base" else name] = value
+        return np.array([values.get(name, np.nan) for name in names])
+
     @cached_property
     def origin(self) -> np.ndarray:
         """(P,) what is taken off parameters before columns multiply them: zero unless friction is linearised."""

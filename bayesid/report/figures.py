@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-_MEASURED, _MODEL, _BAND = "#7a7a7a", "#0b5fa5", "#9cc3e6"
+_MEASURED, _MODEL, _BAND = "#3c3c3c", "#0b5fa5", "#bcd9f0"
+_NOMINAL, _TRUTH = "#c77700", "#b03030"
 _MOST_POINTS = 2000
+# Parameters share an axis down to this part of the largest of them.
+_SPREAD = 8.0
 
 
 def _figure(rows, columns, width, height):
@@ -17,6 +22,10 @@ def _figure(rows, columns, width, height):
         left=0.95 / width, right=1 - 0.1 / width, bottom=0.5 / height, top=1 - 0.6 / height, hspace=0.25, wspace=0.13
     )
     return figure.subplots(rows, columns, sharex="col", squeeze=False)
+
+
+def _entitle(figure, title):
+    figure.suptitle(_short(title), fontsize=10, y=1 - 0.1 / figure.get_figheight(), va="top")
 
 
 def torque_figure(time, measured, prediction, joint_names, units=None, title=""):
@@ -34,9 +43,9 @@ def torque_figure(time, measured, prediction, joint_names, units=None, title="")
         ax.plot(clock, prediction.mean[at, j], color=_MODEL, lw=0.9, label="model")
         ax.set_ylabel(f"{joint_names[j]}\n[{units[j] if units else 'N m'}]", fontsize=8)
         ax.margins(x=0)
-    axes[0, 0].legend(loc="upper right", fontsize=8, ncols=3)
+    axes[0, 0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, ncols=3, frameon=False, borderaxespad=0.1)
     axes[-1, 0].set_xlabel("time [s]")
-    axes[0, 0].figure.suptitle(title, fontsize=10)
+    _entitle(axes[0, 0].figure, title)
     return axes[0, 0].figure
 
 
@@ -58,42 +67,81 @@ def residual_figure(time, residual, joint_names, lags: int = 200, title=""):
     axes[0, 1].set_title("autocorrelation (band: white noise)", fontsize=9)
     axes[-1, 0].set_xlabel("time [s]")
     axes[-1, 1].set_xlabel("lag [samples]")
-    axes[0, 0].figure.suptitle(title, fontsize=10)
+    _entitle(axes[0, 0].figure, title)
     return axes[0, 0].figure
 
 
-def parameter_figure(estimate, level: float = 0.95, reference=None, title=""):
-    """Every parameter over its standard deviation: interval around the estimate, `reference` values as crosses.
+def parameter_figure(estimate, level: float = 0.95, truth=None, title=""):
+    """Every parameter's interval around its estimate, in its unit; parameters of one kind and like size share a panel.
 
-    Parameters are grouped by kind; the axis is in the parameter's unit, one panel per unit and kind.
+    Diamonds mark what the robot's description states, where the estimate has its model. Crosses mark `truth` (p,), NaN where
+    it is not known; by default what the estimate's meta holds of it by name, for simulated robots.
     """
-    groups: dict[tuple[str, str], list[int]] = {}
-    for i, (kind, unit) in enumerate(zip(estimate.kinds, estimate.units)):
-        groups.setdefault((kind, unit), []).append(i)
-    interval = estimate.interval(level)
     from matplotlib.figure import Figure
 
-    heights = [max(1, len(index)) for index in groups.values()]
-    width, height = 9.0, 1.2 + 0.19 * sum(heights) + 0.55 * len(heights)
-    figure = Figure(figsize=(width, height))
+    interval = estimate.interval(level)
+    nominal = _stated(estimate)
+    if truth is None:
+        known = estimate.meta.get("truth", {})
+        truth = [known.get(name, np.nan) for name in estimate.names]
+    truth = np.asarray(truth, dtype=float)
+    reach = np.nanmax(np.abs(np.column_stack([interval, nominal, truth])), axis=1)
+    panels = _panels(estimate, reach)
+    # All in inches: each panel has its heading above and its ticks below.
+    heights = [0.19 * len(index) + 0.1 for _, index in panels]
+    width, height, between = 9.0, 0.6 + sum(heights) + 0.5 * len(panels), 0.5
     labels = 0.2 + 0.05 * max((len(name) for name in estimate.names), default=0)
-    figure.subplots_adjust(
-        left=labels / width, right=1 - 0.15 / width, bottom=0.35 / height, top=1 - 0.65 / height, hspace=0.42
-    )
-    axes = figure.subplots(len(groups), 1, squeeze=False, height_ratios=[h + 1.5 for h in heights])
-    for ax, ((kind, unit), index) in zip(axes[:, 0], groups.items()):
+    figure = Figure(figsize=(width, height))
+    top = height - 0.6 + 0.25
+    shown = {}
+    for (heading, index), tall in zip(panels, heights):
+        top -= between + tall
+        ax = figure.add_axes((labels / width, top / height, 1 - (labels + 0.15) / width, tall / height))
         rows = np.arange(len(index))
-        ax.hlines(rows, interval[index, 0], interval[index, 1], color=_MODEL, lw=2)
+        shown[f"{level:.0%} interval"] = ax.hlines(rows, interval[index, 0], interval[index, 1], color=_MODEL, lw=2)
         ax.plot(estimate.mean[index], rows, "o", color=_MODEL, ms=3)
-        if reference is not None:
-            ax.plot(np.asarray(reference)[index], rows, "x", color="#b03030", ms=4)
+        marks = (("stated by the robot file", nominal, "D", _NOMINAL), ("true value", truth, "x", _TRUTH))
+        for label, values, marker, color in marks:
+            if np.isfinite(values[index]).any():
+                (shown[label],) = ax.plot(values[index], rows, marker, color=color, ms=4, mfc="none", lw=0, zorder=3)
         ax.set_yticks(rows, [estimate.names[i] for i in index], fontsize=6)
         ax.set_ylim(len(index) - 0.5, -0.5)
         ax.axvline(0.0, color="#cccccc", lw=0.6, zorder=0)
-        ax.set_title(f"{kind} [{unit}]", fontsize=8, loc="left")
+        ax.set_title(heading, fontsize=8, loc="left")
         ax.tick_params(axis="x", labelsize=7)
-    figure.suptitle(title, fontsize=10)
+    figure.suptitle(title, fontsize=10, y=1 - 0.12 / height, va="top")
+    if panels:
+        corner = (1 - 0.1 / width, 1 - 0.32 / height)
+        figure.legend(shown.values(), shown, loc="upper right", bbox_to_anchor=corner, fontsize=8, ncols=3, frameon=False)
     return figure
+
+
+def _stated(estimate):
+    """(p,) what the robot of the estimate's model states, NaN where nothing."""
+    model = getattr(estimate.predictor, "model", None)
+    return np.full(len(estimate), np.nan) if model is None else model.stated(estimate.names)
+
+
+def _panels(estimate, reach):
+    """Headings and indices of parameters that share an axis: one kind, quantity and unit, none much smaller than another."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, (name, kind, unit) in enumerate(zip(estimate.names, estimate.kinds, estimate.units)):
+        what = f"{kind}: {name.rpartition('.')[2].replace('_', ' ')}" if kind == "friction" else kind
+        groups.setdefault((what, unit), []).append(i)
+    panels = []
+    for (what, unit), index in groups.items():
+        ordered = sorted(index, key=lambda i: -reach[i])
+        while ordered:
+            alike = [i for i in ordered if reach[i] * _SPREAD >= reach[ordered[0]]]
+            limit = f", up to {reach[ordered[0]]:.2g}" if len(alike) < len(index) else ""
+            panels.append((f"{what} [{unit}]{limit}", sorted(alike)))
+            ordered = ordered[len(alike) :]
+    return panels
+
+
+def _short(title: str) -> str:
+    """The title with a file's name in place of its path: `training: /logs/run.csv` becomes `training: run.csv`."""
+    return re.sub(r"(^|: )[^:]*[/\\]", r"\1", title)
 
 
 def autocorrelation(x, lags: int) -> np.ndarray:
