@@ -265,7 +265,7 @@ def _finish(args, robot, frame, estimate, data, readings, progress):
             (folder / "franka_load.json").write_text(payload.franka_json(estimate), encoding="utf-8")
             payload.interval_figure(estimate).savefig(folder / "payload.png")
             if readings is not None:
-                payload.convergence_figure(*readings).savefig(folder / "convergence.png")
+                payload.convergence_figure(*readings, goal=goal).savefig(folder / "convergence.png")
             document["timing_s"] = progress.done()
             (folder / "result.json").write_text(json_text(document), encoding="utf-8")
 
