@@ -159,7 +159,8 @@ def _finish(args, robot, found, constants, data, progress, prior):
             from bayesid.gains.figures import current_figures, gain_figure, load_figure
 
             estimate.save(folder / "estimate.json")
-            gain_figure(methods, robot.joint_names).savefig(folder / "gains.png", dpi=120)
+            told = None if isinstance(constants, str) else constants
+            gain_figure(methods, robot.joint_names, told).savefig(folder / "gains.png", dpi=120)
             load_figure(runs, estimate).savefig(folder / "load.png", dpi=120)
             for number, figure in enumerate(current_figures(runs, estimate), 1):
                 figure.savefig(folder / f"current-{number}.png", dpi=120)

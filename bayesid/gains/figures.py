@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from bayesid.gains.runs import GainRuns
@@ -43,28 +45,43 @@ def current_figures(runs: GainRuns, estimate: Estimate) -> list:
     joints = runs.model.robot.joint_names
     out = []
     for run, carried, prediction in zip(runs.runs, runs.carried, predicted_current(runs, estimate)):
-        title = f"{run.source.get('path', 'run')}: {'without load' if carried is None else 'with load'}"
+        title = f"{Path(run.source.get('path', 'run')).name}: {'without load' if carried is None else 'with load'}"
         out.append(torque_figure(run.time, run.effort, prediction, joints, ["A"] * len(joints), title))
     return out
 
 
-def gain_figure(estimates: dict[str, Estimate], joint_names):
-    """Gains of each method with 95 % intervals, one panel per joint. Returns a matplotlib Figure."""
+def gain_figure(estimates: dict[str, Estimate], joint_names, constants: Estimate | None = None):
+    """Gains of each method with 95 % intervals, one panel per joint. Returns a matplotlib Figure.
+
+    A `?` and an open circle mark gains that the data do not determine; thin lines are the intervals of motor `constants`.
+    """
     from matplotlib.figure import Figure
 
     n = len(joint_names)
-    figure = Figure(figsize=(1.0 + 1.7 * n, 3.2), layout="constrained")
+    figure = Figure(figsize=(1.0 + 1.7 * n, 3.4), layout="constrained")
     axes = figure.subplots(1, n, squeeze=False)[0]
+    names = list(estimates)
     for j, ax in enumerate(axes):
+        ticks = []
         for at, estimate in enumerate(estimates.values()):
             low, high = estimate.interval(0.95)[j]
-            ax.plot([at, at], [low, high], color=_BLUE, lw=2)
-            ax.plot([at], [estimate.mean[j]], "o", color=_BLUE, ms=5)
-        ax.set_xticks(range(len(estimates)), list(estimates), fontsize=8)
-        ax.set_xlim(-0.6, len(estimates) - 0.4)
+            doubtful = joint_names[j] in estimate.meta.get("undetermined", {})
+            ax.plot([at, at], [low, high], color=_BLUE, lw=2, alpha=0.4 if doubtful else 1.0)
+            ax.plot([at], [estimate.mean[j]], "o", color=_BLUE, ms=5, mfc="white" if doubtful else _BLUE)
+            ticks.append(f"{names[at]} ?" if doubtful else names[at])
+        if constants is not None:
+            low, high = constants.interval(0.95)[j]
+            ax.plot([len(names)] * 2, [low, high], color=_GREY, lw=0.8, marker="_", ms=6)
+            ticks.append("motor")
+        ax.set_xticks(range(len(ticks)), ticks, fontsize=7)
+        ax.set_xlim(-0.6, len(ticks) - 0.4)
         ax.set_title(joint_names[j], fontsize=8)
         ax.grid(axis="y", color="#dddddd", lw=0.5)
     axes[0].set_ylabel("drive gain [N m/A], 95 % interval", fontsize=8)
+    words = ["?: the data do not determine this gain"] if any(e.meta.get("undetermined") for e in estimates.values()) else []
+    words += ["motor: the motor's constant, which a datasheet states"] if constants is not None else []
+    if words:
+        figure.supxlabel("; ".join(words), fontsize=8)
     return figure
 
 
@@ -98,6 +115,6 @@ def load_figure(runs: GainRuns, estimate: Estimate):
         ax.plot(clock[::step], load[::step, j], color=_BLUE, lw=0.9, label="load")
         ax.set_ylabel(f"{runs.model.robot.joint_names[j]}\n[N m]", fontsize=8)
         ax.margins(x=0)
-    axes[0].legend(loc="upper right", fontsize=8, ncols=2)
+    axes[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, ncols=2, frameon=False)
     axes[-1].set_xlabel("time [s]")
     return figure

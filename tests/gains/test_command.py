@@ -3,6 +3,7 @@
 import importlib
 import re
 
+import numpy as np
 import pytest
 
 command = importlib.import_module("bayesid.cli.main").main
@@ -43,3 +44,16 @@ def test_the_same_recording_as_loaded_and_unloaded_is_refused(ur10e_data, capsys
     options = ["--robot", "ur10e", "--schema", "ur10e-innopolis", "--payload-mass", "2.805", "--quiet"]
     assert command(["drive-gains", "--unloaded", log, "--loaded", log, *options]) == 2
     assert "the same recording is given twice" in capsys.readouterr().err
+
+
+def test_the_figure_marks_gains_that_are_not_determined_and_shows_the_motors_constant():
+    from bayesid.gains.figures import gain_figure
+    from bayesid.results import Estimate
+
+    def of(meta):
+        return Estimate(("a.g", "b.g"), ("N m/A",) * 2, ("gain",) * 2, np.array([10.0, 9.0]), np.eye(2), "test", meta=meta)
+
+    figure = gain_figure({"ml": of({"undetermined": {}}), "ls": of({"undetermined": {"b": "noise"}})}, ("a", "b"), of({}))
+    labels = [[label.get_text() for label in axis.get_xticklabels()] for axis in figure.axes]
+    assert labels == [["ml", "ls", "motor"], ["ml", "ls ?", "motor"]]
+    assert "do not determine" in figure.get_supxlabel()
