@@ -340,6 +340,7 @@ def _estimate(path, model):
 
 def _check(args):
     import bayesid
+    from bayesid.cli.options import from_registry
     from bayesid.errors import DesignError
     from bayesid.excitation import Excitation, check_execution
     from bayesid.logs import check_robot, load_schema, read_log
@@ -352,7 +353,9 @@ def _check(args):
         raise DesignError("--check needs --schema, which says what the log's columns are")
     excitation = Excitation.load(trajectory)
     robot = load_robot(args.robot) if args.robot else excitation.robot
-    name = f"{path}@{args.rows}" if args.rows and "@" not in path else path
+    name = from_registry(path)
+    if args.rows and "@" not in name:
+        name = f"{name}@{args.rows}"
     log = check_robot(read_log(name, load_schema(args.schema), drop_bad_rows=args.drop_bad_rows), robot)
     noise = _numbers("--noise", args.noise, robot.dof) if args.noise else None
     found = check_execution(excitation, samples_from_log(log, trim=False), robot, noise)

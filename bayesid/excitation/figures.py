@@ -33,7 +33,7 @@ def motion_figure(excitation: Excitation, robot=None):
         ("acceleration", qdd, limits.acceleration, "rad/s²"),
         ("torque", tau, limits.torque, "N m"),
     ]
-    figure, axes = plt.subplots(len(rows), 1, sharex=True, figsize=(9, 9), layout="constrained")
+    figure, axes = plt.subplots(len(rows), 1, sharex=True, figsize=(10, 9), layout="constrained")
     for axis, (what, values, limit, unit) in zip(axes, rows):
         for joint, name in enumerate(excitation.joint_names):
             bounded = np.isfinite(limit[joint])
@@ -43,9 +43,11 @@ def motion_figure(excitation: Excitation, robot=None):
         axis.axhline(1, color="0.4", lw=0.8, ls="--")
         axis.axhline(-1, color="0.4", lw=0.8, ls="--")
         axis.set_ylabel(f"{what} / limit")
-        axis.legend(fontsize=6, ncols=3, loc="upper right")
+        axis.legend(fontsize=6, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     axes[-1].set_xlabel("time [s]")
-    figure.suptitle(repr(excitation))
+    checked = excitation.certificate
+    state = "limits not checked" if checked is None else "within all limits" if checked.feasible else "OUTSIDE its limits"
+    figure.suptitle(f"{excitation.robot_name}: {excitation.family.name} motion of {excitation.period:g} s, {state}")
     return figure
 
 
@@ -64,7 +66,7 @@ def path_figure(excitation: Excitation, robot=None):
         axis.set_xlabel(f"{'xyz'[a]} [m]")
         axis.set_ylabel(f"{'xyz'[b]} [m]")
         axis.set_aspect("equal")
-    axes[0].legend()
+    axes[0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False)
     figure.colorbar(shade, ax=axes, label="time [s]")
     return figure
 

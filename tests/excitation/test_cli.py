@@ -89,3 +89,19 @@ def test_bad_requests_end_with_one_line_and_status_2(options, words, capsys):
     assert captured.out == ""
     assert words in captured.err
     assert captured.err.count("\n") == 1
+
+
+def test_check_takes_the_name_of_a_registered_recording(designed, ur10e_data, monkeypatch, capsys):
+    monkeypatch.setenv("BAYESID_DATA", str(ur10e_data.parent))
+    name = "ur10e_innopolis/ur-20_02_10-30sec_12harm.csv"
+    command = ["excite", "--check", name, str(designed / "trajectory.json"), "--schema", "ur10e-innopolis"]
+    assert main(command) == 2
+    assert "joints" in capsys.readouterr().err
+
+
+def test_the_figure_of_the_motion_is_entitled_in_words(designed):
+    from bayesid.excitation.figures import motion_figure
+
+    excitation = Excitation.load(designed / "trajectory.json")
+    figure = motion_figure(excitation, excitation.robot)
+    assert figure.get_suptitle() == "two_link: fourier-quintic motion of 6 s, within all limits"
