@@ -107,6 +107,7 @@ def run(args):
 def finish(args, found, data, progress, extra=None):
     """Print and write an identification; the exit status."""
     from bayesid.regression.reporting import fit_table, identification_document, identification_files, summary_lines
+    from bayesid.report.document import NRMSE
     from bayesid.results import json_text, write_folder
 
     document = {**identification_document(found, data, {}), **(extra or {})}
@@ -130,6 +131,7 @@ def finish(args, found, data, progress, extra=None):
         print("\n".join(summary_lines(document)))
         print()
         print(table(*fit_table(document)))
+        print(NRMSE)
         if args.out:
             urdf = ", identified.urdf" if found.min_eigenvalue is not None else ""
             print(f"\nwrote {args.out}: result.json, estimate.json, report.html{urdf}")

@@ -141,7 +141,7 @@ def run(args):
         progress.stage("writing", "write")
         _write(args, found, document, progress)
     document["timing_s"] = progress.done()
-    _show(args, found, document, comparison)
+    _show(args, document, comparison)
     return 1 if document["problems"] else 0
 
 
@@ -260,7 +260,10 @@ def _write(args, found, document, progress):
     write_folder(args.out, fill)
 
 
-def _show(args, found, document, comparison):
+def _show(args, document, comparison):
+    from pathlib import Path
+
+    from bayesid.report.document import COMPARISON, FROM_DATA, NRMSE, diagnostics_text, held_out_table, interval_text, share
     from bayesid.results import json_text
 
     if args.json:
@@ -270,6 +273,7 @@ def _show(args, found, document, comparison):
         print(f"Warning: {caution}")
     if comparison is not None:
         print(table(*comparison.table()))
+        print(COMPARISON)
         print(f"friction law: {comparison.reason}\n")
     rows = [
         (
@@ -277,27 +281,25 @@ def _show(args, found, document, comparison):
             row["unit"],
             f"{row['estimate']:.4g}",
             f"{row['std']:.2g}",
-            f"{row['interval95'][0]:.4g} .. {row['interval95'][1]:.4g}",
-            f"{100 * row['contraction']:.0f} %",
+            interval_text(row),
+            share(row["contraction"], 0),
         )
         for row in document["parameters"]
         if "contraction" in row
     ]
     print(table(("parameter", "unit", "mean", "std", "95 % interval", "from data"), rows))
+    print(FROM_DATA)
     for held in document["validation"]:
-        shares = ", ".join(f"{100 * c:.0f}" for c in held["coverage90_moving"])
-        rms = ", ".join(f"{v:.3g}" for v in held["rms"])
-        print(f"\nheld out {held.get('path', '')}: rms {rms} N m; 90 % band holds {shares} % while moving")
+        print(f"\nheld out: {Path(held.get('path') or 'run').name}")
+        print(table(*held_out_table(document["joints"], held)))
+    if document["validation"]:
+        print(NRMSE)
     for conflict in document["prior"]["conflicts"]:
         print(f"\nnote: {conflict}")
-    diagnostics = found.diagnostics
-    if diagnostics is not None:
-        print(
-            f"\n{diagnostics.divergences} divergences, R-hat {diagnostics.max_rhat:.3f}, effective draws "
-            f"{diagnostics.min_ess_bulk:.0f} (bulk) {diagnostics.min_ess_tail:.0f} (tail), "
-            f"{document['timing_s']['total']:.1f} s"
-        )
+    if document["diagnostics"]:
+        print(f"\n{diagnostics_text(document['diagnostics'])}, {document['timing_s']['total']:.1f} s")
     for problem in document["problems"]:
         print(f"problem: {problem}")
     if args.out:
-        print(f"\nwrote {args.out}: result.json, estimate.json, posterior.nc")
+        robots = f", robots/ ({args.export_samples} {args.export_format} files)" if args.export_samples else ""
+        print(f"\nwrote {args.out}: result.json, estimate.json, posterior.nc{robots}")

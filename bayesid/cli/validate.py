@@ -36,6 +36,7 @@ def run(args):
     from bayesid.errors import ResultError
     from bayesid.regression.reporting import rms_head
     from bayesid.report import html_page, residual_figure, table_section, text_section, torque_figure
+    from bayesid.report.document import NRMSE
     from bayesid.report.page import figure_section, png
     from bayesid.results import RESULT_SCHEMA, Estimate, json_text, write_folder
 
@@ -87,9 +88,11 @@ def run(args):
             sections = [text_section("Warnings", cautions)] if cautions else []
             for (name, rows), v in zip(tables, found, strict=True):
                 sections += [
-                    table_section(f"Prediction of {name}", head, rows),
-                    figure_section("Torque", png(torque_figure(v.time, v.measured, v.prediction, joints))),
-                    figure_section("Residual", png(residual_figure(v.time, v.measured - v.prediction.mean, joints))),
+                    table_section(f"Prediction of {Path(name).name}", head, rows),
+                    figure_section("Torque", png(torque_figure(v.time, v.measured, v.prediction, joints, title=name))),
+                    figure_section(
+                        "Residual", png(residual_figure(v.time, v.measured - v.prediction.mean, joints, title=name))
+                    ),
                 ]
             page = html_page(f"Validation of {args.result}", f"Robot {model.robot.name}.", sections)
             (folder / "report.html").write_text(page, encoding="utf-8")
@@ -102,7 +105,8 @@ def run(args):
         for caution in cautions:
             print(f"Warning: {caution}")
         for name, rows in tables:
-            print(f"{name}\n{table(head, rows)}\n")
+            print(f"{Path(name).name}\n{table(head, rows)}\n")
+        print(NRMSE)
     missed = any(
         (args.max_nrmse is not None and not (v.nrmse <= args.max_nrmse).all())
         or (args.min_coverage is not None and not (v.coverage95 >= args.min_coverage).all())

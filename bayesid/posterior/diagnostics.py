@@ -32,8 +32,9 @@ class Diagnostics:
         out = []
         if self.divergences:
             out.append(
-                f"{self.divergences} divergent transitions: the chains miss a part of the posterior; raise --target-accept "
-                "or the prior's degrees of freedom"
+                f"{self.divergences} divergent transition{'s' if self.divergences > 1 else ''}: the chains miss a part of the "
+                "posterior; raise --target-accept, or hold the prior tighter (--prior-dof, or --prior-spread with "
+                "--prior log-cholesky)"
             )
         if not self.max_rhat <= HIGHEST_RHAT:
             out.append(

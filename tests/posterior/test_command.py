@@ -132,6 +132,22 @@ def test_laplace_is_quick_and_has_no_chains_to_judge(log_file, capsys):
     assert np.isfinite([row["std"] for row in document["parameters"]]).all()
 
 
+def test_what_is_printed_says_what_it_means_and_names_all_that_was_written(log_file, arm, truth, simulate, tmp_path, capsys):
+    run = simulate(arm, truth, samples=400, seed=33)
+    log = synthetic_log(arm, JointMotion(run.time, run.q, run.qd, run.qdd), truth, sensors=Sensors(effort_noise=0.3))
+    other = write_log(log, tmp_path / "other.csv")
+    out = tmp_path / "result"
+    words = (log_file, "--robot", "two_link", "--schema", "bayesid", "--quiet", "--method", "laplace", "--draws", 50)
+    _, text = call(capsys, *words, "--validate", other, "--export-samples", 2, "--out", out)
+    lines = text.splitlines()
+    start = lines.index("held out: other.csv")
+    assert lines[start + 1].split() == ["joint", "rms", "[N", "m]", "nrmse", "in", "90", "%", "band,", "moving", "standing"]
+    assert [line.split()[0] for line in lines[start + 2 : start + 4]] == list(arm.robot.joint_names)
+    assert "share of the prior's variance that the data removed" in text
+    assert lines[-1].endswith("posterior.nc, robots/ (2 urdf files)")
+    assert str(tmp_path) not in text.replace(lines[-1], "")
+
+
 def test_log_cholesky_prior_and_uncertain_gains_are_said_in_the_result(arm, truth, simulate, tmp_path, capsys):
     run = simulate(arm, truth, samples=1000, seed=22)
     motion = JointMotion(run.time, run.q, run.qd, run.qdd)

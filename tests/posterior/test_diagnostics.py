@@ -37,6 +37,7 @@ def test_chains_that_do_not_mix_are_said_so_in_words(chains):
 
 def test_divergences_and_lost_chains_are_problems(chains):
     assert "divergent" in diagnose(chains, "abc", 3, chains[..., 0]).problems[0]
+    assert diagnose(chains, "abc", 1, chains[..., 0]).problems[0].startswith("1 divergent transition: the chains miss")
     lost = chains.copy()
     lost[0, 0, 0] = np.nan
     assert not diagnose(lost, "abc", 0, chains[..., 0]).good
