@@ -2,10 +2,12 @@
 
 from bayesid.regression.breakaway import BreakawayProfile, NodalInformation, SpeedFit, breakaway_profile, fit_speeds
 from bayesid.regression.covariance import AR, COVARIANCES, HAC, Bootstrap, Covariance, White
+from bayesid.regression.damping import viscous_and_coulomb
 from bayesid.regression.identify import Identification, gain_sensitivity, identify
 from bayesid.regression.information import Information, compress
 from bayesid.regression.least_squares import METHODS, Fit, gls, ols, robust, wls
 from bayesid.regression.load import load_response, settle_load
+from bayesid.regression.nominal import gravity_scale
 from bayesid.regression.observations import Lagged, Observations, Whitened
 from bayesid.regression.physical import Constraints, PhysicalFit, PhysicalProgram, min_eigenvalues, physical
 from bayesid.regression.predict import TorquePredictor, base_names, torque_predictor
@@ -42,6 +44,7 @@ __all__ = [
     "fit_speeds",
     "gain_sensitivity",
     "gls",
+    "gravity_scale",
     "identify",
     "load_response",
     "min_eigenvalues",
@@ -51,5 +54,6 @@ __all__ = [
     "settle_load",
     "torque_predictor",
     "validate",
+    "viscous_and_coulomb",
     "wls",
 ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bayesid.errors import DataError
+from bayesid.regression.nominal import nominal_warnings
 from bayesid.regression.observations import Observations
+from bayesid.regression.physical import min_eigenvalues
 
 # A model whose error is above this part of a joint's torque explains less than half of its variance.
 POOR_NRMSE = 0.7
@@ -78,6 +80,9 @@ def fit_warnings(found) -> list[str]:
     """Sentences that a reader of an `Identification` must see before the numbers; empty for a sound fit."""
     joints = found.model.robot.joint_names
     words = poor_fit(joints, [v.nrmse for v in found.training])
+    rms = np.sqrt(np.mean([v.rms**2 for v in found.training], axis=0))
+    otherwise = nominal_warnings(found.unconstrained, found.model, found.runs, rms)
+    words += otherwise
     high = found.unconstrained.interval(0.95)[:, 1]
     nonnegative = {name for name, sign in zip(found.model.names, found.model.nonnegative) if sign}
     negative = [name for name, upper in zip(found.unconstrained.names, high) if name in nonnegative and upper < 0]
@@ -101,4 +106,17 @@ def fit_warnings(found) -> list[str]:
                 f"Physical consistency and the bounds given raise the residual of {', '.join(costly)}: the data contradict "
                 "them; check units and signs of the effort, drive gains, bounds and the robot."
             )
+        # Nominal values that the data contradict are no cure.
+        words += [] if otherwise else _undetermined_masses(found)
     return words
+
+
+def _undetermined_masses(found) -> list[str]:
+    """A sentence on links that the fit leaves on the bound of their pseudo-inertia though nominal values could place them."""
+    bound = [name.removesuffix(": pseudo-inertia") for name in found.active if name.endswith(": pseudo-inertia")]
+    if found.pull or not bound or min_eigenvalues(found.model, found.model.nominal).min() <= 0:
+        return []
+    return [
+        f"Torques do not tell the masses of these links apart: {', '.join(bound)}; --pull 1 takes what they leave open from "
+        "the robot's nominal values, which an identified.urdf for simulation wants."
+    ]

@@ -11,6 +11,7 @@ from bayesid.errors import DataError
 from bayesid.models import Model
 from bayesid.regression.checks import check_held_out, check_runs, provenance
 from bayesid.regression.covariance import HAC, Covariance, CovarianceResult
+from bayesid.regression.damping import viscous_and_coulomb
 from bayesid.regression.least_squares import METHODS, Fit, wls
 from bayesid.regression.load import load_response, settle_load
 from bayesid.regression.observations import Observations
@@ -18,6 +19,7 @@ from bayesid.regression.physical import Constraints, min_eigenvalues, physical
 from bayesid.regression.predict import base_names, torque_predictor
 from bayesid.regression.validation import Validation, validate
 from bayesid.results import Estimate
+from bayesid.robots import Robot
 from bayesid.signals import Samples
 
 
@@ -27,7 +29,8 @@ class Identification:
 
     `estimate` is what to use: standard parameters for method lmi, base parameters else. `base` is the estimate of base
     parameters in either case; `unconstrained` the least-squares estimate before physical consistency was asked for.
-    `active` lists the constraints that hold with equality, `min_eigenvalue` (n,) is per link (None without lmi).
+    `active` lists the constraints that hold with equality, `min_eigenvalue` (n,) is per link (None without lmi); `pull` is
+    the weight of the nominal inertials.
     """
 
     model: Model
@@ -40,6 +43,23 @@ class Identification:
     active: tuple[str, ...]
     min_eigenvalue: np.ndarray | None
     condition_number: float
+    pull: float = 0.0
+
+    @property
+    def runs(self) -> tuple[Samples, ...]:
+        """The runs fitted."""
+        return _source(self.fit).runs
+
+    def robot(self) -> Robot:
+        """The robot that method lmi found; of its friction, what robot descriptions know (`viscous_and_coulomb`)."""
+        inertials, rotors, _ = self.model.split(self.estimate.mean)
+        robot = self.model.robot.with_inertials(inertials, rotors)
+        friction = viscous_and_coulomb(self.model, self.estimate.mean, self.runs)
+        joints = tuple(
+            dataclasses.replace(joint, friction=(("viscous", float(viscous)), ("coulomb", float(coulomb))))
+            for joint, (viscous, coulomb) in zip(robot.joints, friction)
+        )
+        return dataclasses.replace(robot, joints=joints)
 
 
 def identify(
@@ -113,6 +133,7 @@ def identify(
         validation=tuple(validate(base, run) for run in validation),
         active=active,
         min_eigenvalue=smallest,
+        pull=constraints.pull if constraints else 0.0,
         condition_number=float(np.linalg.cond(fit.information.stacked(np.ones(model.robot.dof))[0])),
     )
 
@@ -122,7 +143,7 @@ def gain_sensitivity(fit: Fit) -> np.ndarray:
 
     beta = H^-1 sum_j w_j X_j^T K_j i_j, hence column j is H^-1 w_j X_j^T tau_j / K_j.
     """
-    source = fit.observations.source if fit.method in ("gls", "robust") else fit.observations
+    source = _source(fit)
     gains = source.gains
     torques = [run.effort_kind == "torque" for run in source.runs]
     if gains is None or all(torques):
@@ -134,6 +155,11 @@ def gain_sensitivity(fit: Fit) -> np.ndarray:
         weight * fit.information.moment(j) / gain for j, (weight, gain) in enumerate(zip(fit.weights, gains, strict=True))
     ]
     return np.linalg.solve(normal, np.array(moments).T)
+
+
+def _source(fit) -> Observations:
+    """The observations of a fit before whitening or clipping."""
+    return fit.observations.source if fit.method in ("gls", "robust") else fit.observations
 
 
 def _from_draws(unconstrained, parameters, draws, model, predictor):
