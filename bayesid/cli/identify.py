@@ -135,6 +135,8 @@ def finish(args, found, data, progress, extra=None):
         if args.out:
             urdf = ", identified.urdf" if found.min_eigenvalue is not None else ""
             print(f"\nwrote {args.out}: result.json, estimate.json, report.html{urdf}")
+            if urdf:
+                print(_friction_line(found.model.friction))
     limit = getattr(args, "max_nrmse", None)
     missed = limit is not None and any(not v <= limit for run in document["validation"] for v in run["nrmse"])
     return 1 if missed else 0
@@ -148,11 +150,23 @@ def _write_robot(args, found, folder):
 
     if found.min_eigenvalue is None:
         return
-    inertials, rotors, _ = found.model.split(found.estimate.mean)
-    robot = found.model.robot.with_inertials(inertials, rotors)
+    robot = found.robot()
     source = Path(getattr(args, "robot", ""))
     text = update_urdf(source, robot) if source.suffix == ".urdf" else urdf_text(robot)
     (folder / "identified.urdf").write_text(text, encoding="utf-8")
+
+
+def _friction_line(law):
+    """What identified.urdf holds of a friction law."""
+    more = [name for name in law.parameters if name not in ("viscous", "coulomb")]
+    if not more:
+        return "identified.urdf holds links, rotors and friction."
+    if more == ["offset"]:
+        return "identified.urdf holds links, rotors, viscous and Coulomb friction; URDF has no place for the law's offset."
+    return (
+        "identified.urdf holds links, rotors, and the viscous and Coulomb friction nearest to the law in the logs' motion; "
+        f"URDF has no place for its {', '.join(more)}."
+    )
 
 
 def _constraints(args):

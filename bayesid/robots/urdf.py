@@ -337,11 +337,12 @@ def urdf_text(robot: Robot, inertials=None, rotor_inertias=None, friction: dict 
 
 
 def update_urdf(path, robot: Robot) -> str:
-    """The text of the URDF file at `path` with the inertial parameters of `robot`; meshes and comments stay.
+    """The text of the URDF file at `path` with the inertial parameters and friction of `robot`; meshes and comments stay.
 
     `robot` must have the joints and links of the file, as after `read_urdf(path).with_inertials(...)`. A moving link
     gets the whole inertia that bayesid knows it with, so links that fixed joints hang on it lose theirs; those of the
-    base keep them. Rotor inertias are written into <bayesid> elements as by `urdf_text`.
+    base keep them. Rotor inertias are written into <bayesid> elements as by `urdf_text`, viscous and Coulomb friction that
+    is not the file's into <dynamics>.
 
     Raises RobotError as `read_urdf` does, when the file places its joints otherwise, and when a link is no rigid body.
     """
@@ -368,6 +369,14 @@ def update_urdf(path, robot: Robot) -> str:
     for element in root.findall("joint"):
         if element.get("name") in robot.joint_names:
             joint = robot.joints[robot.joint_names.index(element.get("name"))]
+            friction = dict(joint.friction)
+            for key, name in (("damping", "viscous"), ("friction", "coulomb")):
+                value = friction.get(name, 0.0)
+                if value != was.friction(name)[was.joint_names.index(joint.name)]:
+                    dynamics = element.find("dynamics")
+                    if dynamics is None:
+                        dynamics = ET.SubElement(element, "dynamics")
+                    dynamics.set(key, _text([value]))
             extra = element.find(_EXTRA)
             if extra is None and joint.rotor_inertia:
                 extra = ET.SubElement(element, _EXTRA)

@@ -98,6 +98,10 @@ def test_the_report_is_one_file_without_network(result):
 
 def test_the_identified_urdf_reads_back_consistent(result):
     robot = load_robot(str(result / "identified.urdf"))
+    estimate = Estimate.load(result / "estimate.json")
+    for name in ("viscous", "coulomb"):
+        found = estimate.select([f"{joint}.{name}" for joint in robot.joint_names]).mean
+        np.testing.assert_allclose(robot.friction(name), found, rtol=1e-9)
     from bayesid.inertia import is_consistent
 
     assert np.all(is_consistent(robot.inertials))

@@ -221,6 +221,23 @@ def test_a_file_keeps_its_meshes_and_comments_when_its_inertias_are_replaced(dat
         update_urdf(path, robot.with_inertials(-np.eye(6, 10)))
 
 
+def test_friction_that_is_not_the_files_is_written_where_urdf_has_it(data_root, tmp_path):
+    path = tmp_path / "robot.urdf"
+    text = (data_root / "ur10_unisa" / "ur10.urdf").read_text()
+    path.write_text(text.replace('<dynamics damping="0" friction="0"/>', '<dynamics damping="0.50" friction="0"/>', 1))
+    robot = read_urdf(path)
+    given = [(("viscous", 0.1 + j), ("coulomb", 2.0 * j)) for j in range(6)]
+    joints = tuple(dataclasses.replace(joint, friction=pairs) for joint, pairs in zip(robot.joints, given))
+    text = update_urdf(path, dataclasses.replace(robot, joints=joints))
+    assert text.count("<dynamics") == 6
+    back = robot_from_urdf(text)
+    np.testing.assert_array_equal(back.friction("viscous"), 0.1 + np.arange(6.0))
+    np.testing.assert_array_equal(back.friction("coulomb"), 2.0 * np.arange(6.0))
+    without = tuple(dataclasses.replace(joint, friction=()) for joint in robot.joints)
+    back = robot_from_urdf(update_urdf(path, dataclasses.replace(robot, joints=without)))
+    assert not back.friction("viscous").any()
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_replacing_inertias_by_themselves_changes_nothing_but_where_they_are_written(seed, tmp_path):
     path = tmp_path / "robot.urdf"
