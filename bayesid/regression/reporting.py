@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 import bayesid
 from bayesid.regression.checks import fit_warnings, held_out_warnings
+from bayesid.report.document import NRMSE, interval_text
 from bayesid.report.figures import parameter_figure, residual_figure, torque_figure
 from bayesid.report.page import figure_section, html_page, png, table_section, text_section
 from bayesid.results import RESULT_SCHEMA, parameter_rows
@@ -63,10 +66,10 @@ def identification_files(found, document, folder) -> None:
     runs = [("training", v) for v in found.training[:1]] + [("held out", v) for v in found.validation]
     sections = [
         text_section("In short", summary_lines(document)),
-        table_section("Prediction of unfiltered torque", *fit_table(document)),
+        table_section("Prediction of unfiltered torque", *fit_table(document), f"{NRMSE}."),
     ]
     for number, (role, run) in enumerate(runs):
-        label = f"{role}: {run.source.get('path') or 'run'}"
+        label = f"{role}: {Path(run.source.get('path') or 'run').name}"
         torque = png(torque_figure(run.time, run.measured, run.prediction, robot.joint_names, title=label))
         residual = png(residual_figure(run.time, run.measured - run.prediction.mean, robot.joint_names, title=label))
         (folder / f"torque_{number}.png").write_bytes(torque)
@@ -92,7 +95,7 @@ def identification_files(found, document, folder) -> None:
                     row["name"],
                     f"{row['estimate']:.5g}",
                     f"{row['std']:.2g}",
-                    f"{row['interval95'][0]:.4g} .. {row['interval95'][1]:.4g}",
+                    interval_text(row),
                     row["unit"],
                 )
                 for row in document["parameters"]
@@ -143,7 +146,7 @@ def rms_head(revolute) -> str:
 def summary_lines(document) -> list[str]:
     """What a reader should know first, a sentence a line."""
     covariance = document["covariance"]
-    lags = f" over {covariance['lags']} samples" if "lags" in covariance else ""
+    lags = f" with {covariance['lags']} lags" if "lags" in covariance else ""
     lines = [
         f"{document['base_dimension']} base parameters of {document['robot']} from "
         f"{sum(d['samples'] for d in document['data'])} samples; condition number {document['condition_number']:.1f}.",
