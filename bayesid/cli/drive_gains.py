@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayesid.cli.options import Progress, add_common, data_part, positive, read_samples, show_warnings, table
+from bayesid.cli.options import Progress, add_common, add_delay_option, data_part, positive, read_samples, show_warnings, table
 
 METHODS = ("ml", "ls", "lmi", "tls")
 EXPLANATION = {
@@ -48,6 +48,7 @@ def add_arguments(parser):
     group.add_argument("--load-friction", action="store_true", help="a gear loss in proportion to torque, per joint")
     group = parser.add_argument_group("logs")
     group.add_argument("--rows", metavar="A:B", help="rows to use of every log, from 1, both included (also LOG@A:B)")
+    add_delay_option(group)
     group.add_argument("--cutoff", type=positive, metavar="HZ", help="low-pass cutoff (default: from the motion)")
     group.add_argument("--drop-bad-rows", action="store_true", help="read a log with corrupt rows and say what was dropped")
     add_common(parser)

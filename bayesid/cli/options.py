@@ -46,6 +46,17 @@ def positive(text: str) -> float:
     return value
 
 
+def seconds(text: str) -> float:
+    """An option's value: a time between -1 and 1 s."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not -1 < value < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds between -1 and 1")
+    return value
+
+
 def probability(text: str) -> float:
     """An option's value: a share from 0 to 1."""
     try:
@@ -101,7 +112,18 @@ def add_log_options(parser, *, robot: bool = True) -> None:
     group.add_argument(
         "--cutoff", type=positive, metavar="HZ", help="cutoff of the low-pass filter (default: from the motion, 8 to 20 Hz)"
     )
+    add_delay_option(group)
     group.add_argument("--drop-bad-rows", action="store_true", help="leave corrupt rows out and say which")
+
+
+def add_delay_option(group) -> None:
+    group.add_argument(
+        "--delay",
+        type=seconds,
+        default=0.0,
+        metavar="S",
+        help="time [s] by which effort lags behind motion (default 0)",
+    )
 
 
 def from_registry(name: str) -> str:
@@ -138,7 +160,7 @@ def read_samples(paths, args, robot):
         for note in log.notes:
             warnings.warn(f"{log.where}: {note}", stacklevel=2)
         logs.append(log)
-        runs.append(samples_from_log(log, effort=args.effort, cutoff=args.cutoff))
+        runs.append(samples_from_log(log, effort=args.effort, cutoff=args.cutoff, delay=args.delay))
     return logs, runs
 
 

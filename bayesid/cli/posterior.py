@@ -188,7 +188,7 @@ def _document(args, found, data, held_out, comparison):
     import bayesid
     from bayesid.posterior import coverage
     from bayesid.regression import validate
-    from bayesid.regression.checks import held_out_warnings, nominal_warnings, poor_fit
+    from bayesid.regression.checks import delay_warnings, held_out_warnings, nominal_warnings, poor_fit
     from bayesid.results import RESULT_SCHEMA, parameter_rows
 
     estimate = found.estimate()
@@ -200,6 +200,7 @@ def _document(args, found, data, held_out, comparison):
     cautions = poor_fit(found.model.robot.joint_names, [v.nrmse for v in training])
     rms = np.sqrt(np.mean([v.rms**2 for v in training], axis=0))
     cautions += nominal_warnings(found.base_estimate(), found.model, found.observations.runs, rms)
+    cautions += delay_warnings(found.model, found.observations.runs)
     cautions += held_out_warnings(found.meta["trained_on"], [run.source for run in held_out])
     strained = found.target.prior.strained(estimate.mean) if args.prior == "log-cholesky" else []
     if strained:

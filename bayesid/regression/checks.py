@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesid.errors import DataError
+from bayesid.regression.lag import delay_warnings
 from bayesid.regression.nominal import nominal_warnings
 from bayesid.regression.observations import Observations
 from bayesid.regression.physical import min_eigenvalues
@@ -83,6 +84,7 @@ def fit_warnings(found) -> list[str]:
     rms = np.sqrt(np.mean([v.rms**2 for v in found.training], axis=0))
     otherwise = nominal_warnings(found.unconstrained, found.model, found.runs, rms)
     words += otherwise
+    words += delay_warnings(found.model, found.runs)
     high = found.unconstrained.interval(0.95)[:, 1]
     nonnegative = {name for name, sign in zip(found.model.names, found.model.nonnegative) if sign}
     negative = [name for name, upper in zip(found.unconstrained.names, high) if name in nonnegative and upper < 0]

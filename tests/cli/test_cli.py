@@ -214,3 +214,11 @@ def test_a_missing_option_is_one_line(capsys):
         main(["identify", "run.csv"])
     assert stop.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("value", ["2", "nan", "x"])
+def test_a_delay_is_a_time_below_a_second(value, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["identify", "a.csv", "--robot", "ur10e", "--schema", "ur-rtde", "--delay", value])
+    assert stop.value.code == 2
+    assert "is not a number of seconds between -1 and 1" in capsys.readouterr().err
