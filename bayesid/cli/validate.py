@@ -52,10 +52,17 @@ def run(args):
         raise ResultError("name the schema of the logs with --schema")
     _, runs = read_samples(args.logs, args, model.robot)
     gains, gain_covariance = read_gains(args.drive_gains, model.robot)
+    spread = None
     if gains is not None:
         import dataclasses
 
+        import numpy as np
+
         check_gains_used(gains, runs)
+        # The model's own gains are in its parameters: their error is common to both sides and cancels.
+        own = getattr(estimate.predictor, "gains", None)
+        if gain_covariance is not None and not (own is not None and np.allclose(own, gains, rtol=1e-9)):
+            spread = np.sqrt(np.diag(gain_covariance)) / gains
         estimate = dataclasses.replace(estimate, predictor=dataclasses.replace(estimate.predictor, gains=gains))
     progress.stage("predicting", "solve")
     from bayesid.regression import validate
@@ -64,9 +71,7 @@ def run(args):
     for samples in runs:
         check_runs(model, [samples])
     cautions = held_out_warnings(estimate.meta.get("trained_on", ()), [samples.source for samples in runs])
-    if gain_covariance is not None:
-        cautions.append("The bands leave out how uncertain the drive gains given here are.")
-    found = [validate(estimate, samples) for samples in runs]
+    found = [validate(estimate, samples, spread if samples.effort_kind == "current" else None) for samples in runs]
     joints = model.robot.joint_names
     document = {
         "bayesid": bayesid.__version__,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesid.results import Estimate, Prediction
+from bayesid.results.estimate import t_quantile
 from bayesid.signals import Samples
 
 
@@ -38,10 +39,16 @@ class Validation:
         }
 
 
-def validate(estimate: Estimate, samples: Samples) -> Validation:
-    """Compare an estimate's predictions with a run. Raises DataError when joints or gains do not fit."""
+def validate(estimate: Estimate, samples: Samples, gain_std=None) -> Validation:
+    """Compare an estimate's predictions with a run. Raises DataError when joints or gains do not fit.
+
+    `gain_std` (n,) is the standard deviation, as part of the gain, of drive gains that the estimate does not come from: what is
+    measured is then uncertain too, and the bands are widened by that.
+    """
     measured = estimate.predictor.measured(samples)
     prediction = estimate.predict(samples, 0.95)
+    if gain_std is not None:
+        prediction = _widened(prediction, np.abs(measured) * gain_std)
     residual = measured - prediction.mean
     rms = np.sqrt(np.mean(residual**2, axis=0))
     spread = measured.std(axis=0)
@@ -59,6 +66,14 @@ def validate(estimate: Estimate, samples: Samples) -> Validation:
         measured=measured,
         source=dict(samples.source),
     )
+
+
+def _widened(prediction, std):
+    """The prediction with normal noise of `std` (N, n) added: each side grows as independent errors add up."""
+    reach = t_quantile((1 + prediction.level) / 2, np.inf) * std
+    lower, upper = (np.hypot(prediction.mean - edge, reach) for edge in (prediction.lower, prediction.upper))
+    mean = prediction.mean
+    return Prediction(mean, np.hypot(prediction.std, std), mean - lower, mean + upper, prediction.level)
 
 
 def _share(inside, where):

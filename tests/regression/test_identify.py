@@ -156,6 +156,19 @@ def test_the_same_seed_gives_the_same_draws(arm, found):
     np.testing.assert_array_equal(again.estimate.draws, found.estimate.draws)
 
 
+def test_bands_hold_torques_measured_with_gains_of_which_only_the_spread_is_known(arm):
+    found, run = identify(arm.model, arm.run(2), method="wls"), arm.run(6, still=False)
+    rng = np.random.default_rng(1)
+    plain, widened = [], []
+    for _ in range(200):
+        torque = run.effort_measured * (1.0 + 0.1 * rng.normal(size=2))
+        off = run.replace(effort=torque, effort_measured=torque)
+        plain.append(validate(found.base, off).coverage95)
+        widened.append(validate(found.base, off, np.array([0.1, 0.1])).coverage95)
+    assert np.all(np.abs(np.mean(widened, axis=0) - 0.95) < 0.035)
+    assert np.mean(plain) < np.mean(widened) - 0.02
+
+
 def loaded(arm, run, share, robot):
     """The run with a gear loss in proportion to the torque of the arm's own bodies, and the model of such a robot."""
     rigid = np.where(np.array(arm.model.kinds) == "friction", 0.0, arm.parameters)
