@@ -53,8 +53,15 @@ class Joint:
         if np.isnan(self.drive_gain):
             object.__setattr__(self, "drive_gain", UNKNOWN)
 
+    def _values(self):
+        return tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+
+    def __eq__(self, other):
+        # Tuples compare by identity first; from Python 3.13 on, data classes do not.
+        return self._values() == other._values() if isinstance(other, Joint) else NotImplemented
+
     def __reduce__(self):
-        return Joint, tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+        return Joint, self._values()
 
 
 @dataclass(frozen=True)
