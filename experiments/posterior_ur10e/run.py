@@ -4,9 +4,12 @@ For every pair of logs, 95 % intervals of the difference of two independent post
 parameters. On a log that was not used, the 90 % band should hold 87 to 93 % of the measured samples: moving, per sample; at
 standstill, where friction hardly changes while a joint stands, per stand, over many logs.
 
-    BAYESID_DATA=... python experiments/posterior_ur10e/run.py
+    BAYESID_DATA=... python experiments/posterior_ur10e/run.py [--friction LAW]
+
+Load that friction takes from a fit is that of all eight logs together.
 """
 
+import argparse
 import datetime
 import itertools
 import json
@@ -20,7 +23,7 @@ import numpy as np
 from bayesid.logs import read_log
 from bayesid.models import Model
 from bayesid.posterior import NUTS, Posterior, Target, Wishart, calibrated, coverage, soften, torque_predictor
-from bayesid.regression import Observations, wls
+from bayesid.regression import Observations, settle_load, wls
 from bayesid.robots import load_robot
 from bayesid.signals import samples_from_log
 
@@ -124,12 +127,16 @@ def judged_lines(results):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--friction", default="coulomb-offset", help="friction law (default coulomb-offset)")
+    law = parser.parse_args().friction
     root = Path(os.environ.get("BAYESID_DATA", Path(__file__).parents[3] / "shared" / "datasets"))
     folder = root / "ur10e_innopolis" / "dataset_ur10e"
-    model = Model(load_robot("ur10e"))
+    model = Model(load_robot("ur10e"), law)
     read = lambda part, name: samples_from_log(read_log(f"{folder / part / name}", "ur10e-innopolis"))  # noqa: E731
     runs = [read("identification_data", name) for name in LOGS]
     held_out = read("validation_data", HELD_OUT)
+    model, _ = settle_load(model, lambda model: wls(Observations(model, tuple(runs), GAINS)))
     targets = [target_of(model, (run,)) for run in runs] + [target_of(model, tuple(runs))]
     clock, cpu = time.perf_counter(), time.process_time()
     found = NUTS(warmup=200, draws=400).run_many(targets)
@@ -164,18 +171,18 @@ def main():
         }
     judged = {group: [read(*log) for log in logs] for group, logs in JUDGED.items()}
     results["judged"] = judge(estimates, dict(zip(names, runs)), judged)
-    out = Path(__file__).parent
+    out, name = Path(__file__).parent, "results" if law == "coulomb-offset" else f"results_{law}"
     date, command = datetime.date.today().isoformat(), "python experiments/posterior_ur10e/run.py " + " ".join(sys.argv[1:])
-    (out / "results.json").write_text(json.dumps({"command": command, "date": date, **results}, indent=1) + "\n")
-    lines = ["# Posteriors of eight UR10e logs", "", f"`{command.strip()}`, {date}", ""]
+    (out / f"{name}.json").write_text(json.dumps({"command": command, "date": date, **results}, indent=1) + "\n")
+    lines = [f"# Posteriors of eight UR10e logs, friction law {law}", "", f"`{command.strip()}`, {date}", ""]
     lines.append("Pairs of logs whose 95 % interval of the difference holds zero, share of parameters:")
     lines += ["", *(f"- {key}: {100 * value:.1f} %" for key, value in results["agreement95"].items()), ""]
     lines.append(f"Held-out log {HELD_OUT}: samples inside of the 90 % band, joint 1 to 6, in percent")
     lines += ["", "| fitted to | moving | at standstill | RMS [N m] |", "|---|---|---|---|"]
-    for name, part in results["held_out"].items():
+    for fitted, part in results["held_out"].items():
         share = lambda values: " ".join(f"{100 * v:.0f}" for v in values)  # noqa: E731
         rms = " ".join(f"{v:.2f}" for v in part["rms"])
-        lines.append(f"| {name} | {share(part['moving'])} | {share(part['standstill'])} | {rms} |")
+        lines.append(f"| {fitted} | {share(part['moving'])} | {share(part['standstill'])} | {rms} |")
     counts = results["held_out"]["all eight"]["standstill_samples"]
     lines += ["", f"Samples at standstill per joint: {' '.join(map(str, counts))} of {len(held_out)}."]
     lines += judged_lines(results["judged"])
@@ -185,7 +192,7 @@ def main():
         f"{max(d.diagnostics.max_rhat for d in found):.3f}, smallest bulk ESS {worst.min_ess_bulk:.0f} of 1600 draws; "
         f"{seconds['cpu']:.0f} s of processor time together; every draw consistent: {results['consistent_draws']}."
     )
-    (out / "results.md").write_text("\n".join(lines) + "\n")
+    (out / f"{name}.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 
 
