@@ -60,6 +60,9 @@ def test_half_a_log_is_not_a_whole_run(excitation):
     found = check_execution(excitation, samples.select(slice(0, 620)))
     assert 0.5 < found.covered < 0.8
     assert not found.as_designed
+    start, speed = find_timing(excitation, samples.time[:400], samples.q[:400])
+    assert start == pytest.approx(1.7, abs=1e-3)
+    assert speed == pytest.approx(1.0, abs=1e-3)
     with pytest.raises(DesignError, match=r"% of the motion|half"):
         check_execution(excitation, samples.select(slice(0, 400)))
 
