@@ -126,7 +126,7 @@ def _schema(table: dict, where: str, stem: str) -> Schema:
         raise LogError(f"schema {where}: header must be true or false")
     delimiters = table.get("delimiter", ",")
     delimiters = (delimiters,) if isinstance(delimiters, str) else tuple(delimiters) if isinstance(delimiters, list) else ()
-    if not delimiters or any(d not in DELIMITERS for d in delimiters):
+    if not delimiters or any(not isinstance(d, str) or d not in DELIMITERS for d in delimiters):
         raise LogError(f"schema {where}: delimiter must be one of {', '.join(map(repr, DELIMITERS))}, or a list of them")
     if "position" not in table:
         raise LogError(f"schema {where}: 'position' is missing: a log needs positions")
@@ -186,7 +186,7 @@ def _clock(entry, header: bool, where: str) -> tuple[tuple | None, str, float | 
     if unit == "sample":
         if rate is None:
             raise LogError(f"schema {where}: time in samples needs a rate in Hz")
-    elif unit not in UNITS["time"]:
+    elif not isinstance(unit, str) or unit not in UNITS["time"]:
         raise LogError(f"schema {where}: time unit {unit!r} is not one of sample, {', '.join(UNITS['time'])}")
     return columns, unit, None if rate is None else float(rate)
 

@@ -1,10 +1,11 @@
 """Whatever bytes a file holds, reading it ends in a log or in one line that names the file."""
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bayesid.errors import BayesidError
+from bayesid.errors import BayesidError, LogError
 from bayesid.logs import iter_log, load_schema, read_log
 
 CELLS = st.one_of(
@@ -123,3 +124,14 @@ def test_any_schema_entry_ends_cleanly(tmp_path, key, inner, value):
     path.write_text("\n".join(f"{k} = {v}" for k, v in table.items()))
     text, schema = outcome(lambda: load_schema(path))
     assert schema is not None or ("\n" not in text and str(path) in text)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"), [("delimiter = [[',']]", "delimiter"), ("time = { column = 1, unit = ['s'] }", "time")]
+)
+def test_lists_where_words_belong_are_named(tmp_path, entry, words):
+    path = tmp_path / "own.toml"
+    time = "" if entry.startswith("time") else "time = { column = 1, unit = 's' }\n"
+    path.write_text(f"header = false\n{time}{entry}\nposition = {{ columns = '2-3', unit = 'rad' }}\n")
+    with pytest.raises(LogError, match=words):
+        load_schema(path)
