@@ -137,6 +137,8 @@ def robot_from_table(table: dict, where: str) -> Robot:
     rest = (np.eye(3), np.zeros(3))
     capsules += [_capsule(item, -1, rest, where) for item in _tables(table, "base_capsule", where)]
     notes = table.get("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise RobotError(f"{where}: notes must be a list of texts")
     source = [f"source: {table['source']}"] if "source" in table else []
     try:
         return Robot(

@@ -154,6 +154,7 @@ REFUSED = {
         '[[joint]]\nname = "a"\nlink = "b"\ncapsules = [{ start = [0, 0, 0], end = [0, 0, 1], radius = 0 }]',
         "joint 'a': a capsule has the radius 0, not a positive one",
     ),
+    "notes": ('notes = 3\n[[joint]]\nname = "a"\nlink = "b"', "notes must be a list of texts"),
     "frame": (
         '[[joint]]\nname = "a"\nlink = "b"\n[[frame]]\nname = "f"\nlink = "x"',
         "frame 'f': there is no link 'x'",
