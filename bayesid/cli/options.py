@@ -117,6 +117,7 @@ def add_log_options(parser, *, robot: bool = True) -> None:
 
 
 def add_delay_option(group) -> None:
+    """The option that moves the motion to the instants of the effort."""
     group.add_argument(
         "--delay",
         type=seconds,

@@ -470,7 +470,7 @@ def _tells_load(runs, free, states: int = 40) -> bool:
     """Whether some motion of the robot could determine the unknown parameters of a load."""
     model, n = runs.model, runs.model.robot.dof
     q, qd, qdd = np.random.default_rng(0).uniform(-2.0, 2.0, (3, states, n))
-    rows = model.regressor(q, qd, qdd, temperature=None)[:, :, 10 * (n - 1) : 10 * n].reshape(-1, 10)
+    rows = model.regressor(q, qd, qdd)[:, :, 10 * (n - 1) : 10 * n].reshape(-1, 10)
     return all(
         scaled_condition(np.linalg.qr(rows[:, free[n:][runs.load_columns(load)]], mode="r"))[0] < HIGHEST_CONDITION
         for load in range(len(runs.loads))
